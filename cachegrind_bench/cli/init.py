@@ -29,7 +29,7 @@ def command(*, dry_run: bool) -> None:
     from cachegrind_bench.config.source import find, shown
     from cachegrind_bench.config.starter import project, starter
     from cachegrind_bench.harness.protocol import detected
-    from cachegrind_bench.store.durable import check_writable, is_special, make_folder, write_atomic
+    from cachegrind_bench.store.durable import check_writable, dangling, is_special, make_folder, write_atomic
 
     root = project(working_directory())
     known = find(root)
@@ -44,7 +44,7 @@ def command(*, dry_run: bool) -> None:
         output.write("\n".join(f"==> {shown(file.path)}\n{file.added}" for file in files))
         return
     for file in files:  # that all can be written is known before the first one is
-        if is_special(file.path):
+        if is_special(file.path) or dangling(file.path):
             raise UsageError(f"cannot write {shown(file.path)}: it is not a regular file", hint="remove it first")
         make_folder(file.path.parent)
         check_writable(file.path)

@@ -20,6 +20,7 @@ import msgspec
 
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
 from cachegrind_bench.config.suggestions import quoted
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.vcs.git import folders_up
 
 _OF_CMAKE = frozenset({"google-benchmark", "catch2"})
@@ -66,7 +67,7 @@ def starter(root: Path, harnesses: Mapping[str, Sequence[str]]) -> list[NewFile]
     """
     if harnesses:
         tables = "\n".join(
-            f"[[benchmark]]\n{identity}{name} = {quoted(value)}\n{_setup(root, name, value)}"
+            f"[[benchmark]]\n{identity}{name} = {quoted(shlex.quote(value))}\n{_setup(root, name, value)}"
             for name, values in harnesses.items()
             for value, identity in zip(values, _ids(values), strict=True)
         )
@@ -161,8 +162,8 @@ def _takes_examples(root: Path) -> bool:
     if not os.path.isfile(root / _CARGO):
         return False
     try:
-        package: Any = tomllib.loads((root / _CARGO).read_text(encoding="utf-8")).get("package")
-    except (OSError, ValueError, RecursionError):
+        package: Any = read(root / _CARGO).data.get("package")
+    except (OSError, UsageError):
         return False
     return isinstance(package, dict) and cast("dict[str, object]", package).get("autoexamples", True) is True
 

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-import json
-import mmap
 import re
 import shlex
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
 
 from cachegrind_bench.config.suggestions import quoted
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, check_version, listed_once, output_of
+from cachegrind_bench.harness.protocol import Harness, check_version, code_of, listed_once, output_of, text_of
 from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
+    from mmap import mmap
+
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
     from cachegrind_bench.valgrind.options import Loop
 
 _VERSION = re.compile(r"[#@ ](\d+\.\d+\.\S+)")  # in the id of a package
 _LISTED = re.compile(r"(.+): bench(?:mark)?")
+
+
+class _Target(msgspec.Struct, frozen=True):
+    name: str
+    kind: Sequence[str]
+
+
+class _Message(msgspec.Struct, frozen=True, kw_only=True):
+    """What Cargo says of a target that it built."""
+
+    target: _Target
+    package_id: str = ""
+    manifest_path: str = ""
+    executable: str | None = None
 
 
 class Cargo(Harness):
@@ -39,7 +56,7 @@ class Cargo(Harness):
     list_env: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
-    def loop(self, program: mmap.mmap) -> Loop | None:
+    def loop(self, program: mmap | bytes) -> Loop | None:
         """Return how the iterations of this program are counted, None if it is not one of this framework."""
 
     @abstractmethod
@@ -50,7 +67,7 @@ class Cargo(Harness):
         """Look for the framework among the dependencies of a package or workspace."""
         dependency = re.compile(rb"^ *(%b\b|\[.*dependencies\.%b\])" % (self.package, self.package), re.MULTILINE)
         manifests = [root / "Cargo.toml", *sorted(root.glob("*/Cargo.toml")), *sorted(root.glob("*/*/Cargo.toml"))]
-        texts = (path.read_bytes() for path in manifests if path.is_file())
+        texts = map(text_of, manifests)
         return (".",) if (root / "Cargo.toml").is_file() and any(map(dependency.search, texts)) else ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
@@ -66,13 +83,13 @@ class Cargo(Harness):
     ) -> Sequence[BenchmarkSpec]:
         """Ask Cargo for its programs, and those of this framework for what they have."""
         programs = self._programs(entry, environ, note)
-        targets = Counter(program["target"]["name"] for program in programs)
+        targets = Counter(program.target.name for program in programs)
         found: list[BenchmarkSpec] = []
         hint = "they are programs of a [[bench]] table with harness = false"
         for program in programs:
-            target, executable = program["target"]["name"], program["executable"]
-            folder = Path(program["manifest_path"]).parent
-            with open(executable, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            target, executable = program.target.name, str(program.executable)
+            folder = Path(program.manifest_path).parent
+            with code_of(Path(executable)) as data:
                 loop = self.loop(data)
                 seen = loop is not None and loop.sections is not None and loop.sections.begin and loop.sections.end
                 stripped = not seen and data.find(b"\0.symtab\0") < 0
@@ -121,15 +138,17 @@ class Cargo(Harness):
         folder, *others = entry.keys[self.key]
         return ("cargo", "bench", "--no-run", f"--manifest-path={folder}/Cargo.toml", *options, *others)
 
-    def _programs(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> list[dict[str, Any]]:
+    def _programs(self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> list[_Message]:
         """Return what Cargo says of its bench targets, in the order of their packages and names."""
         command = self._cargo(entry, "--message-format=json")
         text = output_of(entry, command, environ, note, "Cargo could not build the benchmarks", builds=True)
-        messages = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-        used = {item.get("package_id", "") for item in messages if item.get("target", {}).get("name") == self.key}
+        messages: list[_Message] = []
+        decoder = msgspec.json.Decoder(_Message)
+        for line in text.splitlines():
+            with suppress(msgspec.DecodeError, RecursionError):  # of another kind, or a macro wrote it
+                messages.append(decoder.decode(line))
+        used = {item.package_id for item in messages if item.target.name == self.key}
         for version in sorted({match[1] for match in map(_VERSION.search, used) if match}):
             check_version(entry, self.title, version, self.tested, note)
-        programs = (item for item in messages if item.get("executable") and "bench" in item["target"]["kind"])
-        return sorted(programs, key=lambda item: (item["manifest_path"], item["target"]["name"]))
+        programs = (item for item in messages if item.executable and "bench" in item.target.kind)
+        return sorted(programs, key=lambda item: (item.manifest_path, item.target.name))

@@ -18,7 +18,9 @@ from cachegrind_bench.harness.protocol import (
     LISTING_BYTES,
     Harness,
     ask,
+    at_most,
     check_version,
+    code_of,
     found_programs,
     last_lines,
     listed_once,
@@ -60,9 +62,10 @@ class Catch2(Harness):
                 f"{entry.each.place}: {program} ran no benchmarks of Catch2",
                 hint="what follows the program chooses test cases, as in: catch2 = 'build/tests [!benchmark]'",
             )
-        names = {match[0].decode() for match in _MODEL.finditer((entry.each.cwd / program).read_bytes())}
+        with code_of(entry.each.cwd / program) as data:
+            names = {match[0].decode() for match in _MODEL.finditer(data)}
         found: list[BenchmarkSpec] = []
-        for case, benchmarks in cases.items():
+        for case, benchmarks in at_most(entry, cases.items()):
             command = (program, _SIGNS.sub(r"\\\1", case), *_QUICK)
             places = {name: place for place, name in enumerate(benchmarks)}
             for name in listed_once(entry, benchmarks, note):
@@ -81,7 +84,7 @@ def _cases(
         done = ask(entry, (*command, *options), variables(entry, environ), note)
         try:
             root = ET.fromstring(read_file(report, LISTING_BYTES))  # noqa: S314 - the program could do worse
-        except (FileNotFoundError, StoreError, ET.ParseError):  # another program's
+        except (FileNotFoundError, StoreError, ET.ParseError, ValueError, LookupError):  # another program's
             root = None
     cases = [] if root is None else list(root.iter("TestCase"))
     if done.status != 0 and (cases or root is None):  # version 3 fails if there is no test case to run

@@ -16,7 +16,7 @@ from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
-    import mmap
+    from mmap import mmap
 
 # In the symbol table, mangled in the old way (with a hash at its end) or in the new one.
 _INSTANT = re.compile(rb"\0(_(?:ZN|R)[\w.$]*3std4time[\w.$]*7Instant(3now|7elapsed)(?:17h[0-9a-f]{16}E)?)(?=\0)")
@@ -51,7 +51,7 @@ class Criterion(Cargo):
         """Choose by a regular expression."""
         return ("--bench", exactly(name))
 
-    def loop(self, program: mmap.mmap) -> Loop | None:
+    def loop(self, program: mmap | bytes) -> Loop | None:
         """Look for the clock in the symbol table."""
         if program.find(b"9criterion7bencher") < 0:
             return None

@@ -13,7 +13,7 @@ from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
-    import mmap
+    from mmap import mmap
 
 # In the symbol table, mangled in the old way or in the new one; with the name that the package has in CodSpeed's variant.
 _SYNCHRONISE = re.compile(rb"\0(_(?:ZN|R)[\w.$]*9benchmark[\w.$]*9sync_impl(?:17h[0-9a-f]{16}E)?)(?=\0)")
@@ -35,7 +35,7 @@ class Divan(Cargo):
         """Choose by the whole name."""
         return ("--bench", "--exact", name, *_WORDS)
 
-    def loop(self, program: mmap.mmap) -> Loop | None:
+    def loop(self, program: mmap | bytes) -> Loop | None:
         """Look for the function in the symbol table."""
         if _PROGRAM.search(program) is None:
             return None

@@ -6,14 +6,13 @@ takes the return into a function for an entry, as after the garbage collector's 
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, check_version, exactly, output_of
+from cachegrind_bench.harness.protocol import Harness, at_most, check_version, exactly, output_of, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import STORE, make_store
@@ -49,8 +48,8 @@ class Go(Harness):
         """Look for benchmarks in the tests of a module."""
         if not (root / "go.mod").is_file():
             return ()
-        tests = (path.read_bytes() for path in sorted(root.rglob("*_test.go")) if path.is_file())
-        return ("./...",) if any(map(_FUNCTION.search, tests)) else ()
+        tests = sorted(root.rglob("*_test.go"))
+        return ("./...",) if any(_FUNCTION.search(text_of(path)) for path in tests) else ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take `go test` with packages and options, of which those that choose benchmarks say nothing here, or packages."""
@@ -64,15 +63,14 @@ class Go(Harness):
         version = _go(entry, environ, note, "env", "GOVERSION").strip().removeprefix("go")
         check_version(entry, "Go", version, _TESTED, note)
         found: list[BenchmarkSpec] = []
-        for package in _packages(entry, environ, note):
-            program = _built(entry, package["ImportPath"], environ, note)
-            folder = Path(package["Dir"])
+        for package, directory, module in _packages(entry, environ, note):
+            program = _built(entry, package, environ, note)
+            folder = Path(directory)
             command = (str(program), "-test.run=^$", "-test.cpu=1")
             every = (*command, "-test.bench=.", "-test.benchtime=1x")
-            text = output_of(entry, every, environ, note, f"{package['ImportPath']} failed", cwd=folder)
-            module = package.get("Module", {}).get("Path", "")
-            inside = package["ImportPath"].removeprefix(module).strip("/")
-            for name in dict.fromkeys(_LINE.findall(text)):
+            text = output_of(entry, every, environ, note, f"{package} failed", cwd=folder)
+            inside = package.removeprefix(module).strip("/")
+            for name in at_most(entry, dict.fromkeys(_LINE.findall(text))):
                 pattern = "/".join(map(exactly, name.split("/")))
                 identity = printable(f"{inside}/{name}" if inside else name)
                 found.append(entry.spec(identity, (*command, f"-test.bench={pattern}"), cwd=folder, loop=_LOOP))
@@ -85,15 +83,20 @@ def _go(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object],
     return output_of(entry, ("go", *words), environ, note, f"'go {words[0]}' failed", builds=True)
 
 
-def _packages(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> Iterator[dict[str, Any]]:
-    """Yield what Go says of the packages that have tests."""
-    text = _go(entry, environ, note, "list", "-json=ImportPath,Dir,Module,TestGoFiles,XTestGoFiles", *entry.keys["go"])
-    decoder, place = json.JSONDecoder(), 0
-    while place < len(text.rstrip()):
-        package, place = decoder.raw_decode(text, place)
-        place += len(text[place:]) - len(text[place:].lstrip())
-        if package.get("TestGoFiles") or package.get("XTestGoFiles"):
-            yield package
+def _packages(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> list[list[str]]:
+    """Return the import path, the folder, and the path of the module, of each package that has tests."""
+    fields = "{{.ImportPath}}\t{{.Dir}}\t{{with .Module}}{{.Path}}{{end}}"
+    text = _go(
+        entry,
+        environ,
+        note,
+        "list",
+        "-f",
+        f"{{{{if or .TestGoFiles .XTestGoFiles}}}}{fields}{{{{end}}}}",
+        *entry.keys["go"],
+    )
+    lines = [line.split("\t") for line in text.split("\n")]
+    return [line for line in lines if len(line) == fields.count("\t") + 1]
 
 
 def _built(entry: Entry, package: str, environ: Mapping[str, str], note: Callable[[str], object]) -> Path:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness.protocol import Harness, exactly, output_of
+from cachegrind_bench.harness.protocol import Harness, at_most, exactly, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop
@@ -59,12 +59,10 @@ class Jmh(Harness):
         problem = "JMH could not list its benchmarks"
         text = output_of(entry, ("java", *program, "-lp", *patterns), environ, note, problem)
         found: list[BenchmarkSpec] = []
-        for name, parameters in _benchmarks(text):
-            for values in product(*parameters.values()):
-                chosen = [f"{key}={value}" for key, value in zip(parameters, values, strict=True)]
-                command = (*JAVA, *program, *_ONCE, *(word for item in chosen for word in ("-p", item)), exactly(name))
-                identity = f"{name}[{','.join(chosen)}]" if chosen else name
-                found.append(entry.spec(printable(identity), command, loop=_LOOP))
+        for name, chosen in at_most(entry, _chosen(_benchmarks(text))):
+            command = (*JAVA, *program, *_ONCE, *(word for item in chosen for word in ("-p", item)), exactly(name))
+            identity = f"{name}[{','.join(chosen)}]" if chosen else name
+            found.append(entry.spec(printable(identity), command, loop=_LOOP))
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: {' '.join(entry.keys['jmh'])} has no benchmarks of JMH",
@@ -88,6 +86,14 @@ def _parted(words: Sequence[str], place: str) -> tuple[tuple[str, ...], tuple[st
         f"{place}: {' '.join(('java', *words))} names neither a jar nor a class",
         hint="as in: java -jar target/benchmarks.jar",
     )
+
+
+def _chosen(benchmarks: Iterable[tuple[str, Mapping[str, Sequence[str]]]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each benchmark with each combination of its parameters."""
+    for name, parameters in benchmarks:
+        choices = ([f"{key}={value}" for value in values] for key, values in parameters.items())
+        for chosen in product(*choices):
+            yield name, list(chosen)
 
 
 def _benchmarks(text: str) -> list[tuple[str, dict[str, list[str]]]]:

@@ -7,14 +7,18 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-from cachegrind_bench.harness.protocol import check_version, listed_once, output_of
+import msgspec
+
+from cachegrind_bench.harness.protocol import check_version, listed_once, output_of, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
+
+_Kind = TypeVar("_Kind")
 
 SCRIPTS = Path(__file__).with_name("node_scripts")
 # The compiler then works on the thread of the program, when a count of executed bytecodes says so, which is a tenth of the usual:
@@ -42,12 +46,12 @@ def node(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     return ("node", *_FLAGS, *counts[:1])
 
 
-def printed(text: str, line: re.Pattern[str]) -> list[Any]:
-    """Return what our scripts have written in lines of this kind; lines of a benchmark that look like them are not JSON."""
-    found: list[Any] = []
+def printed(text: str, line: re.Pattern[str], kind: type[_Kind]) -> list[_Kind]:
+    """Return what our scripts have written in lines of this kind; lines of a benchmark that look like them are something else."""
+    found: list[_Kind] = []
     for match in filter(None, map(line.fullmatch, text.split("\n"))):  # other ends of lines may be in a name
-        with suppress(ValueError):
-            found.append(json.loads(match[1]))
+        with suppress(ValueError, RecursionError, msgspec.ValidationError):
+            found.append(msgspec.convert(json.loads(match[1]), kind))
     return found
 
 
@@ -63,7 +67,7 @@ def specs(
 ) -> list[BenchmarkSpec]:
     """Return the benchmarks that this text lists; the command takes what `node_scripts/measure.mjs` does."""
     names: list[str] = []
-    for name in printed(text, _LISTED):
+    for name in printed(text, _LISTED, str):
         if _is_argument(name):
             names.append(name)
         else:
@@ -95,5 +99,4 @@ def check_package(
 
 def depends(root: Path, package: str) -> bool:
     """Return whether the package.json of this project names a package."""
-    path = root / "package.json"
-    return path.is_file() and f'"{package}"'.encode() in path.read_bytes()
+    return f'"{package}"'.encode() in text_of(root / "package.json")

@@ -6,23 +6,26 @@ the harness (`_` for `-`), whose `HARNESS` is a `Harness`; a key of the same nam
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from cachegrind_bench import process
 from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 from cachegrind_bench.config.schema import HARNESSES
-from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.model.text import printable
+from cachegrind_bench.store.durable import open_regular, read_file
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -33,6 +36,10 @@ if TYPE_CHECKING:
 # Of a program that lists benchmarks, be it wrong or hostile.
 LISTING_BYTES = 1 << 24
 _LISTING_MS, _MOST_NAMES = 600_000, 100_000
+# Of a file in which code is looked for; a program with debug information may have some hundred million.
+_MOST_CODE_BYTES = 1 << 31
+
+_Item = TypeVar("_Item")
 
 
 class Batch(Settings, frozen=True, kw_only=True):
@@ -100,8 +107,12 @@ def harness_of(name: str) -> Harness:
 
 def detected(root: Path) -> dict[str, Sequence[str]]:
     """Return the keys that stand for the benchmarks of a project, with their values."""
-    found = {name: harness_of(name).detect(root) for name in HARNESSES}
-    return {name: values for name, values in found.items() if values}
+    found: dict[str, Sequence[str]] = {}
+    for name in HARNESSES:
+        with suppress(OSError):  # a folder goes away meanwhile
+            values = [value for value in harness_of(name).detect(root) if value.isprintable()]  # in a configuration
+            found |= {name: values} if values else {}
+    return found
 
 
 def entry_of(name: str, command: Sequence[str], cwd: Path) -> Entry:
@@ -231,14 +242,18 @@ def check_version(
         note(f"{shown}: what cannot be counted is an error, but look at the first counts")
 
 
-def listed_once(entry: Entry, names: Sequence[str], note: Callable[[str], object]) -> list[str]:
+def at_most(entry: Entry, listed: Iterable[_Item]) -> Iterator[_Item]:
+    """Yield what a framework lists. MeasurementError if there is no end to it."""
+    for number, item in enumerate(listed):
+        if number == _MOST_NAMES:
+            raise MeasurementError(f"{entry.each.place}: more than {_MOST_NAMES:,} benchmarks are listed")
+        yield item
+
+
+def listed_once(entry: Entry, names: Iterable[str], note: Callable[[str], object]) -> list[str]:
     """Return the names that a framework lists once; `note` is called with each that is listed twice."""
     found: list[str] = []
-    if len(names) > _MOST_NAMES:
-        raise MeasurementError(
-            f"{entry.each.place}: {len(names):,} benchmarks are listed, and {_MOST_NAMES:,} is the most"
-        )
-    for name, times in Counter(names).items():
+    for name, times in Counter(at_most(entry, names)).items():
         if times == 1:
             found.append(name)
         else:
@@ -252,9 +267,33 @@ def found_programs(root: Path, patterns: Sequence[str], code: re.Pattern[bytes])
     paths = (path for place in places for pattern in patterns for path in sorted(root.glob(f"{place}{pattern}")))
     own = (path for path in paths if "_deps" not in path.parts)  # where CMake builds what it has fetched
     programs = (path for path in own if path.is_file() and os.access(path, os.X_OK | os.R_OK))
-    found = (str(path.relative_to(root)) for path in programs if code.search(path.read_bytes()))
+    found = (str(path.relative_to(root)) for path in programs if _has(path, code))
     names = list(dict.fromkeys(name if "/" in name else f"./{name}" for name in found))
     return [name for name in names if name.partition("/")[0] == names[0].partition("/")[0]]
+
+
+def _has(program: Path, code: re.Pattern[bytes]) -> bool:
+    with code_of(program) as data:
+        return code.search(data) is not None
+
+
+@contextmanager
+def code_of(program: Path) -> Generator[mmap.mmap | bytes]:
+    """Map a program, to look into it; empty if it is not a file that can be one."""
+    with ExitStack() as stack:
+        data: mmap.mmap | bytes = b""
+        with suppress(OSError, StoreError, ValueError):  # the last for a path that cannot be one
+            file = stack.enter_context(open_regular(program))
+            if 0 < os.fstat(file.fileno()).st_size <= _MOST_CODE_BYTES:
+                data = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        yield data
+
+
+def text_of(path: Path) -> bytes:
+    """Return a file of a project; empty if it cannot be read, or is larger than any that people write."""
+    with suppress(OSError, StoreError):
+        return read_file(path, LISTING_BYTES)
+    return b""
 
 
 _SIGNS, _ESCAPED = re.compile(r"[.^$*+?()\[\]{}|\\]"), r"\\\g<0>"

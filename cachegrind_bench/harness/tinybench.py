@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, specs
-from cachegrind_bench.harness.protocol import Harness
+from cachegrind_bench.harness.protocol import Harness, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ class Tinybench(Harness):
         paths = (
             path for folder in folders for kind in ("*.mjs", "*.js", "*.cjs") for path in sorted(folder.glob(kind))
         )
-        found = (path.relative_to(root) for path in paths if path.is_file() and b"tinybench" in path.read_bytes())
+        found = (path.relative_to(root) for path in paths if b"tinybench" in text_of(path))
         return list(map(str, found))
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:

@@ -278,3 +278,30 @@ def test_a_pipe_is_neither_written_to_nor_waited_for(cg_bench: CommandLine, name
     told = cg_bench("init")
     wrong = "cg-bench: error: cannot write cg-bench.toml: it is not a regular file\n  remove it first\n"
     assert (told.code, told.err) == ((2, wrong) if name == "cg-bench.toml" else (0, ""))
+
+
+def test_a_link_that_leads_nowhere_is_not_written_through(cg_bench: CommandLine, tmp_path: Path) -> None:
+    Path("cg-bench.toml").symlink_to(tmp_path / "elsewhere")
+    told = cg_bench("init")
+    assert (told.code, told.out) == (2, "")
+    assert "cannot write cg-bench.toml" in told.err
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("name", ["Cargo.toml", "package.json", "a_test.go", "build/a_bench"])
+def test_files_without_end_are_passed_over(cg_bench: CommandLine, name: str) -> None:
+    make({"go.mod": "module m\n", name: ""})
+    os.truncate(name, 1 << 40)
+    Path(name).chmod(0o755)
+    assert (cg_bench("init").code, cg_bench("list").code) == (0, 0)
+
+
+def test_programs_with_odd_names_are_written_as_they_are_read(cg_bench: CommandLine) -> None:
+    code = b"\x7fELF _ZN9benchmark5State16StartKeepRunningEv"
+    for name in (b"build/my bench", b"build/it's a bench", b"build/\xffbench", b"build/\x1b]0;bench"):
+        os.makedirs(b"build", exist_ok=True)
+        Path(os.fsdecode(name)).write_bytes(code)
+        Path(os.fsdecode(name)).chmod(0o755)
+    assert cg_bench("init").code == 0
+    entries = load(Path.cwd() / "cg-bench.toml").entries
+    assert [entry.keys["google-benchmark"] for entry in entries] == [("build/it's a bench",), ("build/my bench",)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ import pytest
 
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness import jmh, node, protocol
+from cachegrind_bench.harness import jmh, node, protocol, vitest
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.measure.iterations import reported
 from cachegrind_bench.render import listings
@@ -101,7 +102,7 @@ def program(text: str, harness: str = "google-benchmark") -> str:
     [
         ("sleep 100", r"\./bench did not list its benchmarks in 0\.5 s"),
         ("yes name", r"\./bench wrote more than 100,000 bytes as a list"),
-        ("seq 1000", "1,000 benchmarks are listed, and 100 is the most"),
+        ("seq 1000", "more than 100 benchmarks are listed"),
     ],
 )
 def test_a_program_whose_list_never_ends_or_is_endless_is_an_error(
@@ -122,7 +123,16 @@ def test_a_list_of_more_than_a_million_bytes_is_read_whole_and_names_are_made_ha
     assert r"\xff" in found.benchmarks[-1].id
 
 
-@pytest.mark.parametrize("report", ["true", "echo '<a><b' >", "mkfifo", "ln -s /dev/zero", "mkdir"])
+ODD = "echo \"<?xml version='1.0' encoding='{}'?><Catch2TestRun/>\" >"
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        *("true", "echo '<a><b' >", "mkfifo", "ln -s /dev/zero", "mkdir"),
+        *map(ODD.format, ("foo", "utf-7", "hex", "undefined", "shift_jis")),
+    ],
+)
 def test_what_is_no_report_of_catch2_is_an_error_that_nobody_waits_for(report: str) -> None:
     seeks = 'while [ "$1" != --out ]; do shift; done'
     with pytest.raises(MeasurementError, match=r"\./bench ran no benchmarks of Catch2"):
@@ -185,6 +195,40 @@ def test_a_program_whose_clock_is_not_seen_is_refused_before_anything_runs(
         built_by_cargo(harness, f"touch ran\n# {mark}{symbols}")
     assert f"""{harness} = ". --features 'x y' --config profile.bench.{cure}\"""" in str(error.value.hint)
     assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("{x", "[" * 9_999, '{"a":' * 9_999, '{"target": null}', '{"target": {"name": 1, "kind": 2}}', "{}"),
+        *(
+            '{"target": {"name": "a", "kind": ["bench"]}, "executable": "%s"}' % path
+            for path in ("pipe", "/dev/zero", "a\\u0000")
+        ),
+    ],
+)
+def test_what_cargo_does_not_write_is_passed_over(line: str) -> None:
+    os.mkfifo("pipe")
+    Path("lines").write_text(f"{line}\n", encoding="utf-8")
+    on_path("cargo", "cat lines")
+    with pytest.raises(MeasurementError, match="Cargo built no benchmarks of Criterion"):
+        listed_with('[[benchmark]]\ncriterion = "."\n')
+
+
+def test_parameters_of_jmh_without_end_are_an_error() -> None:
+    values = ", ".join(map(str, range(99)))
+    Path("lines").write_text(
+        "Benchmarks:\na.b\n" + "".join(f'  param "{n}" = {{{values}}}\n' for n in range(20)), encoding="utf-8"
+    )
+    on_path("java", "cat lines")
+    with pytest.raises(MeasurementError, match="more than 100,000 benchmarks are listed"):
+        listed_with('[[benchmark]]\njmh = "x.jar"\n')
+
+
+@pytest.mark.parametrize("line", ["[1]", "[[1, 2]]", "[{}, null]", "[" * 99_999])
+def test_lines_of_a_benchmark_that_look_like_ours_are_passed_over(line: str) -> None:
+    text = f'cg-bench-file: {line}\ncg-bench-file: ["a.bench.ts", "b"]\n'
+    assert node.printed(text, vitest._BUILT, list[str]) == [["a.bench.ts", "b"]]
 
 
 def test_a_version_that_was_not_tested_is_noted() -> None:
@@ -308,7 +352,7 @@ def test_what_vitest_builds_is_ignored_by_git() -> None:
 def test_what_go_builds_is_ignored_by_git() -> None:
     on_path(
         "go",
-        """[ $1 = env ] && exit; [ $1 = list ] && echo '{"ImportPath": "m", "Dir": ".", "TestGoFiles": ["a"]}' || exit 1""",
+        """[ $1 = env ] && exit; [ $1 = list ] && printf 'm\\t.\\tm\\n' || exit 1""",
     )
     with pytest.raises(MeasurementError, match="'go test' failed"):
         listed_with('[[benchmark]]\ngo = "."\n')
