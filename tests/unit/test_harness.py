@@ -202,7 +202,7 @@ def test_a_program_whose_clock_is_not_seen_is_refused_before_anything_runs(
     [
         *("{x", "[" * 9_999, '{"a":' * 9_999, '{"target": null}', '{"target": {"name": 1, "kind": 2}}', "{}"),
         *(
-            '{"target": {"name": "a", "kind": ["bench"]}, "executable": "%s"}' % path
+            f'{{"target": {{"name": "a", "kind": ["bench"]}}, "executable": "{path}"}}'
             for path in ("pipe", "/dev/zero", "a\\u0000")
         ),
     ],
