@@ -1,9 +1,10 @@
-"""`cg-bench check`: measure a command, compare it with a base, and report to `git bisect run` by the exit code."""
+"""`cg-bench check`: measure a command or the suite, compare it with a base, and report to `git bisect run` by the exit code."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,20 @@ from cachegrind_bench.cli.comparison_options import (
 )
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
+    BENCHMARKS,
     COMPARED,
-    command_argument,
+    configured_benchmarks,
+    filter_options,
+    harness_option,
+    is_suite,
+    jobs_option,
     measure_request,
     measuring_options,
     names_of,
+    optional_command_argument,
     repository,
     size_limit_option,
+    struct_of,
     typed,
     typed_words,
 )
@@ -38,8 +46,11 @@ from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.measure.plan import Plan
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.usecases.evidence import Evidence
     from cachegrind_bench.usecases.measurement import MeasureRequest
 
 _SHOWN = 10
@@ -48,8 +59,9 @@ _EPILOG = """\b
 Exit code, as 'git bisect run' expects it:
   0    good: no regression
   1    bad: a regression
-  125  cannot be measured in this commit: --prepare or the command fails, times out or is missing, lost more than half
-       of its work, or runs under another libc or interpreter; git tries another commit
+  125  cannot be measured in this commit: --prepare, the build or the command fails, times out or is missing, lost more
+       than half of its work, or runs under another libc or interpreter; or the suite lacks a benchmark that the base has;
+       git tries another commit
   128  bad usage, a base that cannot be read or is of another machine, or an error in cg-bench: git stops
 
 \b
@@ -57,6 +69,8 @@ Examples:
   cg-bench check --base main.json -- ./build/parser data.txt
   git bisect start bad-commit good-commit
   git bisect run cg-bench check --base good.json --prepare 'make -s' -- ./parser data.txt
+  git bisect run cg-bench check --base good.json -k words
+  git bisect run cg-bench check --base good.json --harness criterion -- cargo bench
 """
 
 
@@ -66,59 +80,45 @@ Examples:
     heading=COMPARED,
 )
 @gate_options
+@filter_options
+@options_group(jobs_option, harness_option, heading=BENCHMARKS)
 @measuring_options
 @detail_options
 @evidence_option
 @size_limit_option
-@command_argument
+@optional_command_argument
 def command(**options: Any) -> int:
-    """Measure a command and compare it with a base: both 'run' and 'diff' in one step, made for 'git bisect run'.
+    """Measure a command, or without one the project's suite, and compare it with a base: both 'run' and 'diff' in one step,
+    made for 'git bisect run'.
 
-    If the base has one benchmark, that one is compared with, whatever its id. If it has several, --id chooses one of them,
-    or the id that is made from the command. --prepare runs once more than in 'run', at the start: it may build the program.
+    A command is compared with the only benchmark of the base, whatever its id. If the base has several, --id chooses one of
+    them, or the id that is made from the command. --prepare runs once more than in 'run', at the start: it may build the
+    program. Of a suite, the benchmarks that the base has are measured, and compared by their ids.
     """
     from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.render.progress import Display
     from cachegrind_bench.usecases.evidence import Evidence
-    from cachegrind_bench.usecases.measurement import measured, prepared_plan
 
-    gates = gates_of(options)
+    suite = is_suite(options)
+    gates = gates_of(options, configured_benchmarks() if suite else ())
     output.check_result_file(options["output"])
     shown = report_options(options)
     shown.check_files()
     request = measure_request(options)
     base = read_result(resolve(options["base"], request.cwd), limit=options["max_size"], note=output.NOTICES.note)
-    known, name = _benchmark_of(base.result, options["base"], request)
-    request = replace(request, id=name)
-    plan = prepared_plan(request, _existing_plan)
-    plan = replace(plan, call_tree=gates.needs_calls(plan.benchmark_id))
-    # The one benchmark, whatever it is called in the base.
-    renamed = replace(base.result, benchmarks=(replace(base.with_evidence(known), id=plan.benchmark_id),))
     # Who asks only for the exit code, as in a bisection, reads no explanation.
     evidence = Evidence.NEVER if options["quiet"] and not typed("evidence") else Evidence(options["evidence"])
+    measure = _measured_suite if suite else _measured_command
     try:
-        with Display(None if options["quiet"] else sys.stderr) as display:
-            result = measured(
-                request,
-                plan,
-                display.phase,
-                display.write,
-                explained=lambda result: bool(evidence.wants(renamed, result, gates)),
-            )
+        before, after = measure(options, request, base, gates, evidence)
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
-    before = Side(name=options["base"], file=InMemory(renamed))
-    is_held = gates.threshold_allocations.get(plan.benchmark_id) is not None
-    if (is_held and renamed.benchmarks[0].counts != result.benchmarks[0].counts) or evidence.wants(
-        renamed, result, gates
-    ):
-        before = _explained(before, result.benchmarks[0].id, request)
-    made = compared(before, Side(name="this run", file=InMemory(result)), gates, shown)
+    result = after.file.result
+    made = compared(before, after, gates, shown)
     code = made.exit_code()
     if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
         code = MeasurementError.exit_code  # it lies with this commit; another may do
     try:
-        output.write_file(options["output"], encode(result))
+        output.write_file(options["output"], encode(after.file.whole()))
         write = partial(output.write_beside, options["output"])
         if (
             options["quiet"] and not typed("form") and shown.form == "table"
@@ -132,21 +132,103 @@ def command(**options: Any) -> int:
     return code
 
 
-def _explained(base: Side, name: str, request: MeasureRequest) -> Side:
-    """Return the base with its calls, which are recorded at its commit unless it has them."""
+def _measured_command(
+    options: dict[str, Any], request: MeasureRequest, base: ResultFile, gates: Gates, evidence: Evidence
+) -> tuple[Side, Side]:
+    """Return the one benchmark as it is in the base, by the id that it has here, and measured."""
+    from cachegrind_bench.render.progress import Display
+    from cachegrind_bench.usecases.measurement import measured, prepared_plan
+
+    known, name = _benchmark_of(base.result, options["base"], request)
+    request = replace(request, id=name)
+    plan = prepared_plan(request, _existing_plan)
+    plan = replace(plan, call_tree=gates.needs_calls(plan.benchmark_id))
+    renamed = replace(base.result, benchmarks=(replace(base.with_evidence(known), id=plan.benchmark_id),))
+    with Display(None if options["quiet"] else sys.stderr) as display:
+        result = measured(
+            request,
+            plan,
+            display.phase,
+            display.write,
+            explained=lambda result: bool(evidence.wants(renamed, result, gates)),
+        )
+    before, after = Side(name=options["base"], file=InMemory(renamed)), Side(name="this run", file=InMemory(result))
+    if _to_explain(before, after, gates, evidence):
+        before = _explained(before, (plan.benchmark_id,), ["--id", plan.benchmark_id, "--", *request.command])
+    return before, after
+
+
+def _measured_suite(
+    options: dict[str, Any], request: MeasureRequest, base: ResultFile, gates: Gates, evidence: Evidence
+) -> tuple[Side, Side]:
+    """Return the chosen benchmarks of the suite as they are in the base, and measured. MeasurementError if this commit has none."""
+    from cachegrind_bench.render.progress import SuiteDisplay
+    from cachegrind_bench.store.baselines import Baselines
+    from cachegrind_bench.usecases.evidence import with_evidence
+    from cachegrind_bench.usecases.selection import Selection, SelectRequest, chooses, suite_of
+    from cachegrind_bench.usecases.suite import SuiteRequest, measure_suite
+
+    name, select = options["base"], struct_of(SelectRequest, options)
+    known = tuple(filter(chooses(select), base.result.benchmarks))
+    if not known:
+        there = some([item.id for item in base.result.benchmarks], _SHOWN) or "none at all"
+        raise UsageError(f"no benchmark of the base {name} was selected", hint=f"there are: {there}")
+    _check_measured(known, name)
+    found, ids = suite_of(request, options["harness"], output.NOTICES), [item.id for item in known]
+    specs = [spec for spec in found.benchmarks if spec.id in ids]
+    if not specs:
+        raise MeasurementError(f"the suite has none of the benchmarks to compare: {some(ids, _SHOWN)}")
+    given = frozenset(filter(typed, names_of(measuring_options)))
+    suite = struct_of(SuiteRequest, options, each=request, typed=given, needs_calls=gates.needs_calls)
+    show = partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
+
+    def measure(chosen: Collection[str], **more: bool) -> Side:
+        selection = Selection(specs=[spec for spec in specs if spec.id in chosen], partial=True, info={})
+        asked = replace(suite, each=replace(request, **more))
+        run = measure_suite(asked, selection, found.root, Baselines.find(found.root).store, show)
+        if run.outcome.interrupted:
+            raise KeyboardInterrupt
+        return Side(name="this run", file=InMemory(run.result))
+
+    before = Side(name=name, file=InMemory(replace(base.result, benchmarks=tuple(map(base.with_evidence, known)))))
+    after = measure(ids)
+    unclear = evidence.wants(before.file.result, after.file.result, gates)
+    if unclear:
+        output.NOTICES.note(f"again, with calls: {some(unclear, _SHOWN)}")
+        after = with_evidence(after, measure(unclear, call_tree=True, python_profile=True, python_optional=True))
+    wanted = _to_explain(before, after, gates, evidence)
+    if wanted:
+        command = ["--", *request.command] if request.command else []
+        before = _explained(before, wanted, [word for name in wanted for word in ("--benchmark", name)] + command)
+    return before, after
+
+
+def _to_explain(before: Side, after: Side, gates: Gates, evidence: Evidence) -> list[str]:
+    """Return the ids of the benchmarks of which the base's calls are needed, to explain them or to count allocations."""
+    wanted = evidence.wants(before.file.result, after.file.result, gates)
+    counts = {item.id: item.counts for item in before.file.result.benchmarks}
+    return [
+        item.id
+        for item in after.file.result.benchmarks
+        if item.id in wanted
+        or (gates.threshold_allocations.get(item.id) is not None and counts.get(item.id) != item.counts)
+    ]
+
+
+def _explained(base: Side, ids: Sequence[str], words: Sequence[str]) -> Side:
+    """Return the base with the calls of these benchmarks, which are recorded at its commit by these words unless it has them."""
     from cachegrind_bench.usecases.evidence import is_explained
     from cachegrind_bench.usecases.worktrees import explained_base
 
-    if all(map(is_explained, base.file.whole().benchmarks)):
+    if all(is_explained(item) for item in base.file.whole().benchmarks if item.id in ids):
         return base
-    words = typed_words({*names_of(measuring_options)} - {"output", "quiet", "benchmark_id"})
-    return explained_base(base, ["--id", name, *words, "--", *request.command], repository(), output.NOTICES)
+    names = {*names_of(measuring_options, jobs_option, harness_option)} - {"output", "quiet", "benchmark_id"}
+    return explained_base(base, ids, [*typed_words(names), *words], repository(), output.NOTICES)
 
 
 def _benchmark_of(base: Result, base_name: str, request: MeasureRequest) -> tuple[Benchmark, str]:
     """Return what to compare with, and the id to measure under. UsageError if the base has nothing to compare with."""
     from cachegrind_bench.measure.command import default_id
-    from cachegrind_bench.model.result import Status
 
     wanted = request.id or default_id(request.command, request.cwd)
     fitting = [item for item in base.benchmarks if item.id == wanted or len(base.benchmarks) == 1]
@@ -154,13 +236,20 @@ def _benchmark_of(base: Result, base_name: str, request: MeasureRequest) -> tupl
         ids = some([item.id for item in base.benchmarks], _SHOWN) or "none at all"
         hint = f"--id names one of those it has: {ids}"
         raise UsageError(f"the base {base_name} has no benchmark {wanted!r}", hint=hint)
-    known = fitting[0]
-    if known.status is not Status.OK:
-        raise UsageError(
-            f"in the base {base_name} the benchmark {known.id!r} is {known.status.value}: {known.error or ''}",
-            hint="measure the base again",
-        )
-    return known, request.id or known.id
+    _check_measured(fitting, base_name)
+    return fitting[0], request.id or fitting[0].id
+
+
+def _check_measured(known: Sequence[Benchmark], base_name: str) -> None:
+    """UsageError if one of these has no counts in the base."""
+    from cachegrind_bench.model.result import Status
+
+    for item in known:
+        if item.status is not Status.OK:
+            raise UsageError(
+                f"in the base {base_name} the benchmark {item.id!r} is {item.status.value}: {item.error or ''}",
+                hint="measure the base again",
+            )
 
 
 def _existing_plan(request: MeasureRequest) -> Plan:

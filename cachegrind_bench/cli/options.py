@@ -46,6 +46,8 @@ _JUDGING = frozenset(
 )
 # These add to what benchmarks say; as defaults of options they would be lost as soon as one is typed.
 _ADDED = frozenset({"env"})
+# A suite's benchmarks say this for themselves.
+_OF_ONE_COMMAND = ("stdin", "prepare", "cleanup", "keep_out_files", "regions", "toggles")
 
 
 def names_of(*options: Callable[[Any], Any]) -> list[str]:
@@ -263,6 +265,10 @@ suite_options = options_group(
     ),
     click.option("--capture-output", is_flag=True, help="Keep the programs' output in the result."),
     heading="The suite",
+)
+
+harness_option = click.option(
+    "--harness", metavar="NAME", help="The command's benchmarks are those of this framework (criterion, go, ...)."
 )
 
 # What is read and written
@@ -487,6 +493,21 @@ def refuse_options_of_a_suite() -> None:
     """UsageError if an option was given that only means something without a command."""
     names = names_of(suite_options)
     refuse_typed(names, "is for a suite", "leave the command out to measure the suite of the configuration")
+
+
+def is_suite(options: Mapping[str, Any]) -> bool:
+    """Return whether a suite is to be measured, and not one command. UsageError for options that belong to the other."""
+    if options["harness"] and not options["command"]:
+        raise UsageError(
+            "--harness needs a command", hint="as in: cg-bench run --harness google-benchmark -- build/bench"
+        )
+    if options["command"] and not options["harness"]:
+        refuse_options_of_a_suite()
+        refuse_typed(("workers",), "is for a suite", "leave it out to measure the command here")
+        return False
+    refuse_typed(("benchmark_id",), "belongs to one command", "of a suite, --benchmark chooses by ids")
+    refuse_typed(_OF_ONE_COMMAND, "belongs to one command", "in the configuration, write it into the benchmark's table")
+    return True
 
 
 def typed_words(names: Collection[str]) -> list[str]:

@@ -22,13 +22,14 @@ from cachegrind_bench.cli.options import (
     REPORT,
     color_option,
     format_option,
+    harness_option,
+    is_suite,
     measure_request,
     measuring_options,
     names_of,
     opened_store,
     optional_command_argument,
     project_root,
-    refuse_options_of_a_suite,
     refuse_typed,
     repository,
     store_option,
@@ -90,9 +91,7 @@ _detail_options = options_group(
         help="Record which function called which, for 'diff' to say what is called more often (under Cachegrind, in one "
         "more execution).",
     ),
-    click.option(
-        "--harness", metavar="NAME", help="The command's benchmarks are those of this framework (criterion, go, ...)."
-    ),
+    harness_option,
     click.option("--regions", is_flag=True, help="Measure the regions that the program marks, each as a benchmark."),
     click.option(
         "--toggle",
@@ -122,9 +121,7 @@ _report_options = options_group(
     ),
     heading=REPORT,
 )
-# A suite's benchmarks say this for themselves.
 _OF_THIS_MACHINE = ("jobs", "shard", "fail_fast", "cached", "harness", "keep_out_files")
-_OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_files", "regions", "toggles")
 
 
 @click.command("run", cls=Command, context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
@@ -142,16 +139,7 @@ def command(**options: Any) -> int:
     --env names), fixed randomness, one CPU. Its output goes to stderr; stdout carries only the report.
     """
     output.check_result_file(options["output"])
-    if options["harness"] and not options["command"]:
-        raise UsageError(
-            "--harness needs a command", hint="as in: cg-bench run --harness google-benchmark -- build/bench"
-        )
-    if options["command"] and not options["harness"]:
-        refuse_options_of_a_suite()
-        refuse_typed(("workers",), "is for a suite", "leave it out to measure the command here")
-        return _run_command(options)
-    refuse_typed(_OF_ONE_COMMAND, "belongs to one command", "in the configuration, write it into the benchmark's table")
-    return _run_suite(options)
+    return _run_suite(options) if is_suite(options) else _run_command(options)
 
 
 def _run_command(options: dict[str, Any]) -> int:
@@ -204,14 +192,12 @@ def _run_suite(options: dict[str, Any]) -> int:
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines, make_store
     from cachegrind_bench.usecases.comparison import InMemory, growths_in
-    from cachegrind_bench.usecases.selection import SelectRequest, configuration, of_harness, selected, with_listed
+    from cachegrind_bench.usecases.selection import SelectRequest, selected, suite_of
     from cachegrind_bench.usecases.suite import SuiteRequest, exceeded, measure_suite
 
     each = measure_request(options)
     request = struct_of(SuiteRequest, options, each=each, typed=frozenset(filter(typed, names_of(measuring_options))))
-    name = options["harness"]
-    found = configuration(each.cwd) if name is None else of_harness(name, each.command, each.cwd)
-    found = with_listed(found, each.environ, _notices(options), each.env)
+    found = suite_of(each, options["harness"], _notices(options))
     saved = Baselines.find(found.root)
     selection = selected(found.benchmarks, struct_of(SelectRequest, options), saved.store)
     gates, ids = _gates(selection.specs), {spec.id for spec in selection.specs}

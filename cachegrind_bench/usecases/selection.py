@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +18,10 @@ from cachegrind_bench.model.text import matches, some
 from cachegrind_bench.store.timings import read_timings
 from cachegrind_bench.suite.select import matcher, parse_shard, plan_of, shards, tagged
 from cachegrind_bench.usecases import Notices
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.usecases.measurement import MeasureRequest
 
 NO_BENCHMARKS = "'cg-bench init' shows what one looks like"
 _SHOWN = 10
@@ -57,11 +61,20 @@ def configuration(cwd: Path) -> Configuration:
     return found
 
 
-def of_harness(name: str, command: Sequence[str], cwd: Path) -> Configuration:
-    """Return what a configuration would say of the benchmarks that this command runs. UsageError for what is not a harness."""
-    from cachegrind_bench.harness.protocol import entry_of
+def suite_of(request: MeasureRequest, harness: str | None, notices: Notices) -> Configuration:
+    """Return the suite with all its benchmarks listed: that of the configuration, or the command's, which are of a harness.
 
-    return Configuration(path=cwd, root=cwd, defaults={}, benchmarks=(), entries=(entry_of(name, command, cwd),))
+    UsageError if there is none, for what is not a harness, and for an id that is taken; MeasurementError if it cannot be built or listed.
+    """
+    cwd = request.cwd
+    if harness is None:
+        found = configuration(cwd)
+    else:
+        from cachegrind_bench.harness.protocol import entry_of
+
+        entry = entry_of(harness, request.command, cwd)
+        found = Configuration(path=cwd, root=cwd, defaults={}, benchmarks=(), entries=(entry,))
+    return with_listed(found, request.environ, notices, request.env)
 
 
 def with_listed(
@@ -96,8 +109,8 @@ def selected(specs: Sequence[BenchmarkSpec], request: SelectRequest, store: Path
     return Selection(specs=parts[index - 1], partial=True, info=info)
 
 
-def chooses(request: SelectRequest) -> Callable[[BenchmarkSpec], bool]:
-    """Return whether a benchmark is among those that are asked for, before they are cut into shards."""
+def chooses(request: SelectRequest) -> Callable[[BenchmarkSpec | Benchmark], bool]:
+    """Return whether a benchmark, of a suite or of a result, is among those that are asked for, before they are cut into shards."""
     named, wanted = chooses_id(request), tagged(request.tags)
     return lambda spec: named(spec.id) and wanted(spec.tags)
 

@@ -305,14 +305,19 @@ def _keep(request: AbRequest, sides: tuple[Side, Side]) -> None:
             write_atomic(request.keep / file, encode(side.file.whole()))
 
 
-def explained_base(base: Side, words: Sequence[str], repository: Repository, notices: Notices) -> Side:
-    """Return the base with evidence, by `cg-bench run` with these words at its commit; as it is, with a warning, where that fails."""
+def explained_base(
+    base: Side, ids: Sequence[str], words: Sequence[str], repository: Repository, notices: Notices
+) -> Side:
+    """Return the base with evidence of these benchmarks, by `cg-bench run` with these words at its commit.
+
+    As it is, with a warning, where that fails.
+    """
     commit = base.file.result.commit
     try:
         if commit is None:
             raise MeasurementError("its commit is not known")
         sha = _commit(repository, commit.sha)
-        with opened_worktree(repository, notices, SelectRequest()) as place:
+        with opened_worktree(repository, notices, SelectRequest(patterns=tuple(ids))) as place:
             return with_evidence(base, place.side("the base", sha, (*WORDS, *words)))
     except CgBenchError as error:
         notices.warn(f"calls of {base.name} could not be recorded: {error.message}")

@@ -317,3 +317,114 @@ def test_a_missing_valgrind_stops_the_bisection_as_no_commit_could_be_measured(
     monkeypatch.setattr("cachegrind_bench.measure.session.valgrind_setup", session)
     told = cg_bench("check", "--base", "base.json", "--", "/bin/true")
     assert (told.code, "install it" in told.err) == (STOP, True)
+
+
+# The suite
+
+SUITE = """\
+[[benchmark]]
+id = "one"
+command = "/bin/true 1"
+tags = ["quick"]
+
+[[benchmark]]
+id = "two"
+command = "/bin/true 2"
+"""
+
+
+@pytest.fixture
+def suite(replay: ReplayRunner, cg_bench: CommandLine) -> Result:
+    """Return what measuring a suite gives here."""
+    Path("cg-bench.toml").write_text(SUITE)
+    assert cg_bench("run", "-q", "-o", "measured.json").code == 0
+    replay.targets.clear()
+    return decode(Path("measured.json").read_bytes(), "measured.json")
+
+
+def test_without_a_command_the_suite_is_compared_by_ids(suite: Result, cg_bench: CommandLine) -> None:
+    one, two = suite.benchmarks
+    save(suite, scaled(two, 99), one)
+    told = cg_bench("check", "--base", "base.json", "-o", "new.json", "--evidence", "never")
+    assert (told.code, "[2/2]" in told.err) == (BAD, True)
+    assert "1 regression, 1 unchanged" in told.out
+    assert decode(Path("new.json").read_bytes(), "new.json").benchmarks == suite.benchmarks
+    assert cg_bench("check", "-q", "--base", "base.json", "--threshold", "two=5%").code == GOOD
+
+
+@pytest.mark.parametrize("choice", [["-k", "one"], ["--benchmark", "o*"], ["--tag", "quick"]], ids=" ".join)
+def test_of_a_suite_the_chosen_benchmarks_are_measured(
+    suite: Result, replay: ReplayRunner, cg_bench: CommandLine, choice: list[str]
+) -> None:
+    save(suite, *(scaled(item, 99 if item.id == "two" else 100) for item in suite.benchmarks))
+    assert cg_bench("check", "-q", "--base", "base.json", *choice).code == GOOD
+    assert {target.argv[-1] for target in replay.targets} == {"1"}
+
+
+def test_of_a_suite_what_the_base_does_not_have_is_not_measured(
+    suite: Result, replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
+    save(suite, suite.benchmarks[0])
+    assert cg_bench("check", "-q", "--base", "base.json").code == GOOD
+    assert {target.argv[-1] for target in replay.targets} == {"1"}
+
+
+def test_the_benchmarks_own_thresholds_hold(suite: Result, cg_bench: CommandLine) -> None:
+    save(suite, *(scaled(item, 99) for item in suite.benchmarks))
+    Path("cg-bench.toml").write_text(SUITE.replace("id =", "threshold = '5%'\nid ="))
+    assert cg_bench("check", "-q", "--base", "base.json").code == GOOD
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SUITE.replace('"two"', '"other"'), "the base has it, the candidate does not"),
+        (
+            SUITE.replace('"two"', '"other"').replace('"one"', '"another"'),
+            "none of the benchmarks to compare: one, two",
+        ),
+        (SUITE.replace("/bin/true 2", "./there-is-none"), "the candidate failed: command not found"),
+        ("[[benchmark]]\ngoogle-benchmark = './bench'\nsetup = 'exit 3'\n", "its setup failed with exit status 3"),
+        ("[[benchmark]]\ngoogle-benchmark = './bench'\n", "there is no program ./bench"),
+    ],
+)
+def test_a_suite_that_cannot_be_measured_in_this_commit_is_skipped(
+    suite: Result, cg_bench: CommandLine, text: str, message: str
+) -> None:
+    save(suite)
+    Path("cg-bench.toml").write_text(text)
+    told = cg_bench("check", "--base", "base.json")
+    assert told.code == SKIP
+    assert message in told.out + told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-k", "three"], "no benchmark of the base base.json was selected\n  there are: one, two\n"),
+        (["-k", "(one"], "-k '(one'"),
+        (["--id", "one"], "--id belongs to one command\n  of a suite, --benchmark chooses by ids\n"),
+        (["--prepare", "make"], "--prepare belongs to one command\n"),
+        (["-k", "one", "--", "/bin/true"], "-k is for a suite\n"),
+        (["--harness", "go"], "--harness needs a command\n"),
+        (["--harness", "gone", "--", "go"], "--harness 'gone' is not known\n"),
+    ],
+)
+def test_bad_usage_of_a_suite_stops_the_bisection(
+    suite: Result, replay: ReplayRunner, cg_bench: CommandLine, words: list[str], message: str
+) -> None:
+    save(suite)
+    told = cg_bench("check", "--base", "base.json", *words)
+    assert (told.code, told.out, replay.targets) == (STOP, "", [])
+    assert told.err.startswith(f"cg-bench: error: {message}")
+
+
+def test_a_benchmark_of_a_suite_that_failed_in_the_base_stops_the_bisection(
+    suite: Result, replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
+    one, _two = suite.benchmarks
+    save(suite, one, failed_benchmark(id="two", status=Status.FAILED))
+    told = cg_bench("check", "--base", "base.json")
+    assert (told.code, replay.targets) == (STOP, [])
+    assert "the benchmark 'two' is failed" in told.err
+    assert cg_bench("check", "-q", "--base", "base.json", "-k", "one").code == GOOD

@@ -241,8 +241,11 @@ def test_a_shard_that_was_forgotten_is_reported(replay: ReplayRunner, cg_bench: 
         (["--I1", "1,2,3"], "--I1 1,2,3: "),
         (["-o", "no/r.json"], "cannot write no/r.json: "),
         (["--env", "TMPDIR=/x"], "--env TMPDIR: "),
-        (["--id", "x"], "--id belongs to one command\n  in the configuration, write it into the benchmark's table\n"),
-        (["--stdin", "cg-bench.toml"], "--stdin belongs to one command\n"),
+        (["--id", "x"], "--id belongs to one command\n  of a suite, --benchmark chooses by ids\n"),
+        (
+            ["--stdin", "cg-bench.toml"],
+            "--stdin belongs to one command\n  in the configuration, write it into the benchmark's table\n",
+        ),
         (["--prepare", "true"], "--prepare belongs to one command\n"),
         (["--cleanup", "true"], "--cleanup belongs to one command\n"),
         (["--keep-out-files", "x"], "--keep-out-files belongs to one command\n"),
@@ -353,6 +356,14 @@ def test_an_interrupt_before_anything_finished_leaves_an_old_file(replay: Replay
     replay.failures = [ctrl_c]
     assert cg_bench("run", "-j", "1", "-o", "r.json").code == 130
     assert Path("r.json").read_text() == "{as it was}"
+
+
+@pytest.mark.usefixtures("_as_python_starts")
+def test_an_interrupt_of_a_check_stops_the_bisection(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    assert cg_bench("run", "-q", "-o", "base.json").code == 0
+    replay.failures = [None, None, None, ctrl_c]
+    told = cg_bench("check", "--base", "base.json", "-j", "1")
+    assert (told.code, told.out) == (130, "")
 
 
 def test_a_bug_is_not_a_failed_benchmark(replay: ReplayRunner, cg_bench: CommandLine) -> None:

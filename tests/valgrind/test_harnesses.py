@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.unit.repositories import Repository, git_environment
+from tests.valgrind.conftest import COMMAND
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,6 +194,48 @@ def changed(cg_bench: CgBench, entry: str, identity: str, *variables: str) -> tu
     _, after = measured(cg_bench, f"{entry}\nenv = {list(variables)}", f"{variables[0]}.json", "-k", name)
     before = {item["id"]: item for item in json.loads((cg_bench.folder / "base.json").read_bytes())["benchmarks"]}
     return before[identity]["counts"]["Ir"], after[identity]["counts"]["Ir"]
+
+
+HISTORIES = {
+    "google-benchmark": (f"google-benchmark = './bench'\nsetup = 'cc -O1 -g -DWORK=%s {STATE} -o bench'\n", "plain/8"),
+    "criterion": ("criterion = '.'\nsetup = 'test 1 -le %s'\nenv = ['WORK=%s']\n", "words/work"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("built_by_cargo")
+@pytest.mark.parametrize("harness", HISTORIES)
+def test_the_commit_is_found_that_made_a_benchmark_slower(cg_bench: CgBench, tmp_path: Path, harness: str) -> None:
+    entry, name = HISTORIES[harness]
+    repository = Repository(tmp_path / "repository", git_environment(tmp_path))
+    repository.environ["PATH"] = os.environ["PATH"]
+    shas: list[str] = []
+    for work in ("1000", "1000", "1000", "(", "1000", "1010", "1010"):  # one cannot be built
+        text = f"[[benchmark]]\n{entry.replace('%s', work)}"
+        (repository.path / "cg-bench.toml").write_text(text, encoding="utf-8")
+        repository.git("add", "cg-bench.toml")
+        shas.append(repository.commit(f"WORK={work}"))
+    store, base = f"file:{tmp_path / 'store'}", str(tmp_path / "base.json")
+    for sha in (shas[0], shas[1], shas[-1]):
+        repository.git("checkout", "--quiet", sha)
+        words = ("--save", "--store", store, *(("-o", base) if sha == shas[0] else ()))
+        saved = cg_bench("run", "-q", "-k", "plain or work", *words, cwd=repository.path)
+        assert saved.code == 0, saved.stderr
+
+    repository.git("bisect", "start", shas[-1], shas[0])
+    said = repository.git("bisect", "run", *COMMAND, "check", "--base", base, "-k", name)
+    assert f"{shas[5]} is the first bad commit" in said
+    assert re.search(rf"^✗ regression +{name} .*\bwork$", said, re.MULTILINE)
+    assert f"# skip: [{shas[3]}]" in repository.git("bisect", "log")
+
+    repository.git("bisect", "reset")
+    found = cg_bench("trend", "--store", store, "--benchmark", name, cwd=repository.path)
+    (finding,) = re.findall("cg-bench bisect ([0-9a-f]+)", found.stdout)
+    told = cg_bench("bisect", finding, "--store", store, cwd=repository.path)
+    assert told.code == 0, told.stderr
+    assert f"regression of {name}, " in told.stdout
+    assert f"it is\n  {shas[5][:12]}" in told.stdout
+    assert re.search(rf"^regression: {name} .*\bwork\b", told.stdout, re.MULTILINE)
 
 
 @pytest.fixture
