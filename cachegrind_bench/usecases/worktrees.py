@@ -383,7 +383,8 @@ def bisected(
             parent = (good, *item.suspects)[item.suspects.index(sha)]
             notices.note("again, with calls")
             with suppress(MeasurementError):  # the commit was found all the same
-                one, other = (place.side("it", each, (*WORDS, *words)) for each in (parent, sha))
+                named = {"the commit before": parent, "the one that is left": sha}
+                one, other = (place.side(name, each, (*WORDS, *words)) for name, each in named.items())
                 sides = one, other
     return Bisected(before=before, after=after, left=left, sides=sides)
 
