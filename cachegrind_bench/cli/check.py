@@ -174,7 +174,8 @@ def _measured_suite(
         there = some([item.id for item in base.result.benchmarks], _SHOWN) or "none at all"
         raise UsageError(f"no benchmark of the base {name} was selected", hint=f"there are: {there}")
     _check_measured(known, name)
-    found, ids = suite_of(request, options["harness"], output.NOTICES), [item.id for item in known]
+    notices = replace(output.NOTICES, quiet=options["quiet"])
+    found, ids = suite_of(request, options["harness"], notices), [item.id for item in known]
     specs = [spec for spec in found.benchmarks if spec.id in ids]
     if not specs:
         raise MeasurementError(f"the suite has none of the benchmarks to compare: {some(ids, _SHOWN)}")
@@ -194,7 +195,7 @@ def _measured_suite(
     after = measure(ids)
     unclear = evidence.wants(before.file.result, after.file.result, gates)
     if unclear:
-        output.NOTICES.note(f"again, with calls: {some(unclear, _SHOWN)}")
+        notices.note(f"again, with calls: {some(unclear, _SHOWN)}")
         after = with_evidence(after, measure(unclear, call_tree=True, python_profile=True, python_optional=True))
     wanted = _to_explain(before, after, gates, evidence)
     if wanted:
