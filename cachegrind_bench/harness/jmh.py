@@ -1,7 +1,8 @@
-"""Benchmarks of JMH (Java), from 1.21 on: executed as one batch in JMH's own process by Java's interpreter.
+"""Benchmarks of JMH (Java), from 1.21 on: executed as one batch in JMH's own process.
 
-A batch of more iterations minus a batch of one is what these cost. The JVM's compilers, whose threads would begin at another
-moment in each run, are off.
+A batch of more iterations minus a batch of one is what these cost. The JVM compiles each method before its first call, as far as it
+is not of the JDK or of JMH: those are interpreted, or the start of the JVM alone would take billions of instructions. Nothing is
+inlined, so that each method has its own instructions.
 """
 
 from __future__ import annotations
@@ -16,14 +17,23 @@ from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.protocol import Harness, at_most, exactly, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
-from cachegrind_bench.valgrind.options import Loop
+from cachegrind_bench.valgrind.options import CODE_LOG, Loop
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 
-JAVA = ("java", "-Xint", "-XX:+UseG1GC", "-XX:-UsePerfData", "-Djmh.ignoreLock=true")  # several are measured at a time
+_INTERPRETED = (
+    *("java/*", "javax/*", "jdk/*", "sun/*", "com/sun/*", "joptsimple/*"),
+    *(f"org/openjdk/jmh/{package}/*" for package in ("generators", "profile", "results", "runner", "util")),
+)
+JAVA = (
+    *("java", "-Xcomp", "-Xbatch", "-XX:TieredStopAtLevel=1", "-XX:-Inline", "-XX:+UseG1GC", "-XX:-UsePerfData"),
+    "-XX:CompileCommand=quiet",
+    *(f"-XX:CompileCommand=exclude,{methods}.*" for methods in _INTERPRETED),
+    "-Djmh.ignoreLock=true",  # several are measured at a time
+)
 _ONCE = ("-f", "0", "-t", "1", "-bm", "ss", "-wi", "1", "-wbs", "10", "-i", "1", "-v", "SILENT", "-foe", "true")
 _PARAMETER = re.compile(r'  param "(.+?)" = \{(.*)\}')
 # Options of Java whose value is the next word.
@@ -34,8 +44,9 @@ _LOOP = Loop(
     words={number: ("-bs", str(1 + number)) for number in (0, 10, 100, 1000, 10_000, 100_000)},
     native=("-bs", "1"),
     # What differs from run to run, ten thousand instructions, is then a ten-thousandth; of fewer than ten iterations it could be all.
-    most_ir=100_000_000,
+    most_ir=200_000_000,
     clock=PINNED_CLOCK,
+    log=("-XX:+UnlockDiagnosticVMOptions", "-XX:+LogCompilation", f"-XX:LogFile={{}}/%p-{CODE_LOG}"),
 )
 
 

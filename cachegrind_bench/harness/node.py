@@ -13,7 +13,7 @@ import msgspec
 
 from cachegrind_bench.harness.protocol import check_version, listed_once, output_of, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.valgrind.options import Loop, Sections
+from cachegrind_bench.valgrind.options import CODE_LOG, Loop, Sections
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
@@ -34,7 +34,7 @@ _LOOP = Loop(
     native=("--cg-bench-iterations=1",),
     sections=Sections(begin=("before:setpriority",), end=("before:getpriority",), skip=1),
     clock=PINNED_CLOCK,
-    log=("--log-code", "--no-log-source-code", "--logfile="),  # the text of scripts would be most of it
+    log=("--log-code", "--no-log-source-code", f"--logfile={{}}/{CODE_LOG}"),  # the text of scripts would be most of it
 )
 
 

@@ -58,6 +58,7 @@ def identify(executable: str, variables: Mapping[str, str]) -> Identity:
 
 # A scope by another name where it is counted in another way than once.
 _MEASURED, _FORKED = {Scope.ITERATIONS: "iterations/2"}, "iterations/3"
+_SUBTRACTED = "iterations/4"  # of a loop without sections
 
 
 def benchmark_key_fields(
@@ -68,6 +69,8 @@ def benchmark_key_fields(
     if seal["clock"].state is SealState.PINNED:
         states["seal.clock"] = _PINNED_CLOCK
     scope = _FORKED if forked else _MEASURED.get(collect.scope, collect.scope.value)
+    if collect.loop is not None and collect.loop.sections is None:
+        scope = _SUBTRACTED
     measured = " ".join((scope, *map(quote, sorted(set(collect.toggles)))))
     part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
     return {**identity.key_fields, **states, "tool": tool.value, **part}

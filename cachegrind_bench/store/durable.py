@@ -106,7 +106,7 @@ def read_file(path: Path, most: int) -> bytes:
         with open_regular(path) as stream:
             if (size := os.fstat(stream.fileno()).st_size) > most:
                 raise StoreError(f"cannot read {path}: it has {size} bytes, and {most} is the most")
-            return stream.read(most + 1)
+            return stream.read(max(size, _LOOK) + 1)  # which is allocated first
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             accept_absence(path)

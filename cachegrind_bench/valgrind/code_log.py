@@ -1,6 +1,6 @@
-r"""Reader of V8's log of the code that it compiles: of which function, and of which source line, an instruction is.
+r"""Reader of the logs of code that V8 and the JVM compile: of which function, and of which source line, an instruction is.
 
-Knows the lines of `--log-code`, in which `\x2C` is a comma; must not know what is counted.
+Knows the lines of V8's `--log-code`, in which `\x2C` is a comma, and of the JVM's `-XX:+LogCompilation`; must not know what is counted.
 
     code-creation,JS,13,181698,0x7f356d00,376,work file:///w/a.mjs:1:21,0x16ac0468,*
                                                      kind, time, address, bytes, function, its address, and compiler: ~ is bytecode
@@ -8,15 +8,18 @@ Knows the lines of `--log-code`, in which `\x2C` is a comma; must not know what 
                                                      from byte 39 on it is from position 289 in inlined call 0, which is (F)
                                                      of function 0 of those that follow (S)
     code-move,0x7f356d00,0x7f3a0000                  the garbage collector moved code, or (sfi-move) a function
+
+    <nmethod compile_id='7' compiler='c1' size='904' address='0x00007f356d00' method='a.B$C &lt;init&gt; (I)V' ... />
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from contextlib import suppress
-from itertools import accumulate
+from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -37,6 +40,8 @@ _MOVE = re.compile(rb"(code|sfi)-move,(0x[0-9a-f]{1,16}),(0x[0-9a-f]{1,16})")
 _POSITION = re.compile(rb"C(\d{1,9})O(\d{1,9})(?:I(\d{1,9}))?")
 _INLINED = re.compile(rb"F(\d{1,9})?O\d+(?:I\d+)?")
 _FUNCTION = re.compile(r"(?s)(.*?) (/.*|[a-z-]+:.*|\S*):\d+:\d+")
+_ATTRIBUTE = re.compile(rb" (\w+)='([^']*)'")
+_PLACE = re.compile(rb"0x([0-9a-f]{1,16}) (\d{1,9})")
 _ESCAPE = re.compile(rb"\\(n|\\|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 
 
@@ -86,6 +91,16 @@ class CompiledCode:
                 self._located(*match.groups())
             elif match := _MOVE.fullmatch(line):
                 self._moved(match[1], int(match[2], 16), int(match[3], 16))
+            elif line.startswith(b"<nmethod "):
+                self._compiled(dict(_ATTRIBUTE.findall(line)))
+
+    def _compiled(self, said: dict[bytes, bytes]) -> None:
+        """Take in a method of Java."""
+        place = _PLACE.fullmatch(said.get(b"address", b"") + b" " + said.get(b"size", b""))
+        owner, name, *_signature = (*unescape(decode(said.get(b"method", b""))).split(" "), "")
+        if place and name:
+            file = f"{owner.partition('$')[0].replace('.', '/')}.java"  # as a compiler would look for it
+            self._put(start := int(place[1], 16), _Code(start + int(place[2]), (file, f"{owner}.{name}")))
 
     def _created(self, start: bytes, size: bytes, text: bytes, function: bytes | None, compiler: bytes | None) -> None:
         found = _function(_unescaped(text))
@@ -125,8 +140,8 @@ class CompiledCode:
 
 
 def read_code(out: Path, pid: int) -> CompiledCode | None:
-    """Read the logs of a process in this folder, one for each thread with JavaScript; None if it wrote none."""
-    paths = sorted(out.glob(f"isolate-*-{pid}-{CODE_LOG}"))
+    """Read the logs of a process in this folder, one for each thread with JavaScript, or of a JVM; None if it wrote none."""
+    paths = sorted(itertools.chain(out.glob(f"isolate-*-{pid}-{CODE_LOG}"), out.glob(f"pid{pid}-{CODE_LOG}")))
     found = CompiledCode()
     for path in paths:
         with suppress(FileFormatError), reading(path) as stream:  # it is for names only
@@ -136,7 +151,9 @@ def read_code(out: Path, pid: int) -> CompiledCode | None:
 
 def _ends_of_lines(path: Path) -> list[int]:
     with suppress(FileFormatError), reading(path) as stream:
-        ends = list(accumulate(_units(line) + 1 for line in stream.read().decode("utf-8", "replace").split("\n")))
+        ends = list(
+            itertools.accumulate(_units(line) + 1 for line in stream.read().decode("utf-8", "replace").split("\n"))
+        )
         return [end - 1 for end in ends]
     return []
 

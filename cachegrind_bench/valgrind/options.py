@@ -150,7 +150,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     `reported` is a regular expression for a line of its output that says how many it executed. Without `sections`, what
     an execution costs more than that with the words for 0 iterations is counted. As many are executed as stay below `most_ir`
     instructions. The words of `log` follow the program's name in measured executions: they have its compiler write a log,
-    whose path comes last. The words of `rehearsal`, as many as follow the program's name else, have it run no benchmark: where
+    with {} in the last one for the folder. The words of `rehearsal`, as many as follow the program's name else, have it run no benchmark: where
     given, it is executed so first, and then in a child that it forks (see `forks`).
     """
 

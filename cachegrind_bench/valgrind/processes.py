@@ -151,8 +151,10 @@ def _read(
         else:
             from cachegrind_bench.model.call_graph import every, of_system
             from cachegrind_bench.valgrind.callgrind_file import parse_callgrind  # one of both parsers is enough
+            from cachegrind_bench.valgrind.code_log import read_code
 
-            parts = parse_callgrind(found.path, lines=lines, calls=every if calls else of_system)
+            code = read_code(out, found.pid)
+            parts = parse_callgrind(found.path, lines=lines, calls=every if calls else of_system, code=code)
             read = [
                 (part.trigger, in_cachegrinds_terms(part, lines=lines), part.command_line, _whole_calls(part))
                 for part in parts

@@ -21,7 +21,7 @@ from cachegrind_bench.hermetic.orders import GRACE_MS, SEED, Clock, Command, Ord
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
-from cachegrind_bench.valgrind.options import CODE_LOG, WHOLE, Collect, Geometry, Tool, arguments
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
 from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.processes import Accounts, account
 
@@ -204,7 +204,8 @@ class ValgrindRunner:
         )
         program, *words = target.argv
         if collect.loop is not None and collect.loop.log:
-            words[:0] = (*collect.loop.log[:-1], f"{collect.loop.log[-1]}{self.scratch.out}/{CODE_LOG}")
+            *flags, log = collect.loop.log
+            words[:0] = (*flags, log.format(self.scratch.out))
         argv = (self.valgrind.launcher, *options, program, *words)
         outcome = self._launch(target, argv, tool=tool, echo=self._echo(target))
         with reading_out_files():

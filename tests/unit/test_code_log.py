@@ -1,4 +1,4 @@
-"""V8's log of compiled code: what Node writes, and what anybody else may have written in its place."""
+"""Logs of compiled code: what Node and Java write, and what anybody else may have written in its place."""
 
 from __future__ import annotations
 
@@ -135,3 +135,23 @@ def test_costs_of_compiled_code_are_booked_by_instruction(tmp_path: Path) -> Non
     assert part.calls is not None
     assert [(*pair[1][1:], calls) for pair, calls in part.calls.calls.items()] == [(file, "(anonymous)", Calls(1, 100))]
     assert read_code(tmp_path, 13) is None
+
+
+def test_methods_that_a_jvm_compiled_are_of_the_file_of_their_outer_class(tmp_path: Path) -> None:
+    start = b"<nmethod compile_id='7' compiler='c1' level='1' entry='0x0000000000001080' size='256' "
+    rest = b"relocation_offset='352' method='a.b.Outer$In &lt;init&gt; (I)V' bytes='5' count='0'/>\n"
+    log = start + b"address='0x0000000000001000' " + rest
+    again = start + b"address='0x0000000000002000' " + rest.replace(b"&lt;init&gt;", b"size")
+    odd = [
+        start + b"\n",
+        b"<nmethod " * 9999,
+        b"<task compile_id='7' method='a.b.C d ()V'/>\n",
+        log.replace(b"256", b"9" * 99),
+    ]
+    (tmp_path / "pid12-code.log").write_bytes(b"<?xml version='1.0'?>\n" + log + again + b"".join(odd))
+    (tmp_path / "pid112-code.log").write_bytes(log.replace(b"Outer", b"Other"))
+    code = read_code(tmp_path, 12)
+    assert code is not None
+    assert code.at(0x10FF) == ("a/b/Outer.java", "a.b.Outer$In.<init>", -1)
+    assert code.at(0x2000) == ("a/b/Outer.java", "a.b.Outer$In.size", -1)
+    assert code.at(0x1100) is code.at(0x0FFF) is None
