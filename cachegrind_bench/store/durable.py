@@ -206,8 +206,11 @@ def store_errors(path: Path, doing: str) -> Generator[None]:
         raise StoreError(f"cannot {doing} {path}: {error.strerror or error}", hint=hint) from error
 
 
-def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
-    """Replace the file by these bytes, or pieces, whole or not at all; pipes and devices are written to."""
+def write_atomic(path: Path, data: bytes | Iterable[bytes], waiting: Waiting | None = None) -> None:
+    """Replace the file by these bytes, or pieces, whole or not at all; pipes and devices are written to.
+
+    `waiting` says how long nobody has read a pipe.
+    """
     # The file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`).
     with store_errors(path, "write"):  # the working directory may be gone
         target = Path(os.path.realpath(path))
@@ -215,7 +218,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     pieces = (data,) if isinstance(data, bytes) else data
     try:
         if is_special(path):
-            with os.fdopen(_open_special(path), "wb") as stream:
+            with os.fdopen(_open_special(path, waiting or Waiting()), "wb") as stream:
                 stream.writelines(pieces)
             return
         mode = _mode(target)
@@ -231,10 +234,11 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
             os.unlink(temporary)
 
 
-def _open_special(path: Path) -> int:
+def _open_special(path: Path, waiting: Waiting) -> int:
     """Open a device, or a pipe once somebody reads it. OSError, or UsageError where nobody does for a minute."""
     since = time.monotonic()
-    while time.monotonic() - since < WAIT_S:
+    while (past := time.monotonic() - since) < WAIT_S:
+        waiting.look(f"a reader of {path}", past)
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:

@@ -15,6 +15,7 @@ import pytest
 
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store.durable import check_writable, locked, read_file, write_atomic
+from cachegrind_bench.waiting import Waiting
 from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
@@ -84,9 +85,12 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
 
 def test_a_pipe_that_nobody_reads_is_an_error_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
+    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.03)
+    said: list[str] = []
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(UsageError, match=r"nobody has read this pipe for 0\.1 s"):
-        write_atomic(tmp_path / "fifo", b"x")
+        write_atomic(tmp_path / "fifo", b"x", Waiting(said.append))
+    assert said[0] == f"waiting for a reader of {tmp_path}/fifo, 0 s"
 
 
 def test_a_device_is_written_to(tmp_path: Path) -> None:
