@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +61,8 @@ Exit code, as 'git bisect run' expects it:
   0    good: no regression
   1    bad: a regression
   125  cannot be measured in this commit: --prepare, the build or the command fails, times out or is missing, lost more
-       than half of its work, or runs under another libc or interpreter; or the suite lacks a benchmark that the base has;
-       git tries another commit
+       than half of its work, or runs under another libc or interpreter; or there is no suite, or it lacks a benchmark that
+       the base has and no other regressed; git tries another commit
   128  bad usage, a base that cannot be read or is of another machine, or an error in cg-bench: git stops
 
 \b
@@ -93,13 +94,16 @@ def command(**options: Any) -> int:
 
     A command is compared with the only benchmark of the base, whatever its id. If the base has several, --id chooses one of
     them, or the id that is made from the command. --prepare runs once more than in 'run', at the start: it may build the
-    program. Of a suite, the benchmarks that the base has are measured, and compared by their ids.
+    program. In a suite, only benchmarks that are also in the base are measured; they are
+    compared by id.
     """
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.usecases.evidence import Evidence
 
     suite = is_suite(options)
-    gates = gates_of(options, configured_benchmarks() if suite else ())
+    with _of_this_commit():
+        configured = configured_benchmarks() if suite and not options["harness"] else ()
+    gates = gates_of(options, configured)
     output.check_result_file(options["output"])
     shown = report_options(options)
     shown.check_files()
@@ -168,17 +172,15 @@ def _measured_suite(
     from cachegrind_bench.usecases.selection import Selection, SelectRequest, chooses, suite_of
     from cachegrind_bench.usecases.suite import SuiteRequest, measure_suite
 
-    name, select = options["base"], struct_of(SelectRequest, options)
-    known = tuple(filter(chooses(select), base.result.benchmarks))
-    if not known:
-        there = some([item.id for item in base.result.benchmarks], _SHOWN) or "none at all"
-        raise UsageError(f"no benchmark of the base {name} was selected", hint=f"there are: {there}")
-    _check_measured(known, name)
+    name = options["base"]
+    known = _chosen(base.result, name, chooses(struct_of(SelectRequest, options)))
     notices = replace(output.NOTICES, quiet=options["quiet"])
-    found, ids = suite_of(request, options["harness"], notices), [item.id for item in known]
+    ids = {item.id for item in known}
+    with _of_this_commit() if options["harness"] is None else nullcontext():  # else it is what was typed
+        found = suite_of(request, options["harness"], notices)
     specs = [spec for spec in found.benchmarks if spec.id in ids]
     if not specs:
-        raise MeasurementError(f"the suite has none of the benchmarks to compare: {some(ids, _SHOWN)}")
+        raise MeasurementError(f"the suite has none of the benchmarks to compare: {some(sorted(ids), _SHOWN)}")
     given = frozenset(filter(typed, names_of(measuring_options)))
     suite = struct_of(SuiteRequest, options, each=request, typed=given, needs_calls=gates.needs_calls)
     show = partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
@@ -196,7 +198,10 @@ def _measured_suite(
     unclear = evidence.wants(before.file.result, after.file.result, gates)
     if unclear:
         notices.note(f"again, with calls: {some(unclear, _SHOWN)}")
-        after = with_evidence(after, measure(unclear, call_tree=True, python_profile=True, python_optional=True))
+        try:
+            after = with_evidence(after, measure(unclear, call_tree=True, python_profile=True))
+        except MeasurementError as error:
+            notices.warn(f"it could not be measured again with calls: {error.message}")
     wanted = _to_explain(before, after, gates, evidence)
     if wanted:
         command = ["--", *request.command] if request.command else []
@@ -204,9 +209,18 @@ def _measured_suite(
     return before, after
 
 
+@contextmanager
+def _of_this_commit() -> Generator[None]:
+    """Take a configuration that is not there, or has no suite, for what cannot be measured in this commit: another one may have it."""
+    try:
+        yield
+    except UsageError as error:
+        raise MeasurementError(error.message, hint=error.hint) from error
+
+
 def _to_explain(before: Side, after: Side, gates: Gates, evidence: Evidence) -> list[str]:
     """Return the ids of the benchmarks of which the base's calls are needed, to explain them or to count allocations."""
-    wanted = evidence.wants(before.file.result, after.file.result, gates)
+    wanted = set(evidence.wants(before.file.result, after.file.result, gates))
     counts = {item.id: item.counts for item in before.file.result.benchmarks}
     return [
         item.id
@@ -239,6 +253,16 @@ def _benchmark_of(base: Result, base_name: str, request: MeasureRequest) -> tupl
         raise UsageError(f"the base {base_name} has no benchmark {wanted!r}", hint=hint)
     _check_measured(fitting, base_name)
     return fitting[0], request.id or fitting[0].id
+
+
+def _chosen(base: Result, base_name: str, chooses: Callable[[Benchmark], bool]) -> tuple[Benchmark, ...]:
+    """Return the benchmarks to compare with. UsageError if there are none, or one has no counts."""
+    known = tuple(filter(chooses, base.benchmarks))
+    if not known:
+        there = some([item.id for item in base.benchmarks], _SHOWN) or "none at all"
+        raise UsageError(f"no benchmark of the base {base_name} was selected", hint=f"there are: {there}")
+    _check_measured(known, base_name)
+    return known
 
 
 def _check_measured(known: Sequence[Benchmark], base_name: str) -> None:

@@ -90,6 +90,8 @@ class Cargo(Harness):
             target, executable = program.target.name, str(program.executable)
             folder = Path(program.manifest_path).parent
             with code_of(Path(executable)) as data:
+                if not data:
+                    raise MeasurementError(f"{entry.each.place}: cannot read {printable(executable)}")
                 loop = self.loop(data)
                 seen = loop is not None and loop.sections is not None and loop.sections.begin and loop.sections.end
                 stripped = not seen and data.find(b"\0.symtab\0") < 0

@@ -63,6 +63,8 @@ class Catch2(Harness):
                 hint="what follows the program chooses test cases, as in: catch2 = 'build/tests [!benchmark]'",
             )
         with code_of(entry.each.cwd / program) as data:
+            if not data:
+                raise MeasurementError(f"{entry.each.place}: cannot read {program}")
             names = {match[0].decode() for match in _MODEL.finditer(data)}
         found: list[BenchmarkSpec] = []
         for case, benchmarks in at_most(entry, cases.items()):

@@ -43,7 +43,7 @@ _WITH_A_WORD = re.compile(
 _LOOP = Loop(
     words={number: ("-bs", str(1 + number)) for number in (0, 10, 100, 1000, 10_000, 100_000)},
     native=("-bs", "1"),
-    # What differs from run to run, ten thousand instructions, is then a ten-thousandth; of fewer than ten iterations it could be all.
+    # What differs from run to run, a hundred thousand instructions at most, is then little; of few iterations it could be all.
     most_ir=200_000_000,
     clock=PINNED_CLOCK,
     log=("-XX:+UnlockDiagnosticVMOptions", "-XX:+LogCompilation", f"-XX:LogFile={{}}/%p-{CODE_LOG}"),

@@ -56,7 +56,7 @@ class Vitest(Harness):
         problem = "Vitest could not build its benchmarks"
         text = output_of(entry, build, environ, note, problem, cwd=cwd, builds=True)
         run = (*node(entry, environ, note, cwd), str(SCRIPTS / "vitest_run.mjs"))
-        files = printed(text, _BUILT, list[str])
+        files = printed(text, _BUILT, tuple[str, str])
         text = listing(entry, (*run, *(word for file in files for word in file)), environ, note, cwd)
         parts = text.split("\ncg-bench-next-file\n")[1:]
         if len(parts) < len(files):

@@ -106,7 +106,8 @@ def read_file(path: Path, most: int) -> bytes:
         with open_regular(path) as stream:
             if (size := os.fstat(stream.fileno()).st_size) > most:
                 raise StoreError(f"cannot read {path}: it has {size} bytes, and {most} is the most")
-            return stream.read(max(size, _LOOK) + 1)  # which is allocated first
+            data = stream.read(size + 1)  # as much memory as is asked for is taken first
+            return data if len(data) <= size else data + stream.read(most)
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             accept_absence(path)

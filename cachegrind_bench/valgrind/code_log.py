@@ -19,9 +19,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from contextlib import suppress
-from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
+from xml.sax.saxutils import unescape
 
 import msgspec
 
@@ -41,6 +41,8 @@ _POSITION = re.compile(rb"C(\d{1,9})O(\d{1,9})(?:I(\d{1,9}))?")
 _INLINED = re.compile(rb"F(\d{1,9})?O\d+(?:I\d+)?")
 _FUNCTION = re.compile(r"(?s)(.*?) (/.*|[a-z-]+:.*|\S*):\d+:\d+")
 _ATTRIBUTE = re.compile(rb" (\w+)='([^']*)'")
+# What comes after it in the name of a hidden class is a number or an address: `L$$Lambda$1/0x00007f14ec000a08`.
+_HIDDEN = re.compile(r"(?<=\$\$Lambda).*|[/.+]0x[0-9a-f]+$")
 _PLACE = re.compile(rb"0x([0-9a-f]{1,16}) (\d{1,9})")
 _ESCAPE = re.compile(rb"\\(n|\\|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 
@@ -98,6 +100,7 @@ class CompiledCode:
         """Take in a method of Java."""
         place = _PLACE.fullmatch(said.get(b"address", b"") + b" " + said.get(b"size", b""))
         owner, name, *_signature = (*unescape(decode(said.get(b"method", b""))).split(" "), "")
+        owner = _HIDDEN.sub("", owner).replace("/", ".")  # as until Java 8
         if place and name:
             file = f"{owner.partition('$')[0].replace('.', '/')}.java"  # as a compiler would look for it
             self._put(start := int(place[1], 16), _Code(start + int(place[2]), (file, f"{owner}.{name}")))

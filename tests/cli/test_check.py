@@ -147,7 +147,6 @@ def test_a_program_that_is_not_in_this_commit_is_skipped(
     "words",
     [
         ["--nonsense"],
-        ["--base", "base.json"],
         ["--", "/bin/true"],
         ["--base", "missing.json", "--", "/bin/true"],
         ["--base", "oops.json", "--", "/bin/true"],
@@ -387,6 +386,7 @@ def test_the_benchmarks_own_thresholds_hold(suite: Result, cg_bench: CommandLine
         (SUITE.replace("/bin/true 2", "./there-is-none"), "the candidate failed: command not found"),
         ("[[benchmark]]\ngoogle-benchmark = './bench'\nsetup = 'exit 3'\n", "its setup failed with exit status 3"),
         ("[[benchmark]]\ngoogle-benchmark = './bench'\n", "there is no program ./bench"),
+        ("", "no benchmark"),
     ],
 )
 def test_a_suite_that_cannot_be_measured_in_this_commit_is_skipped(

@@ -67,6 +67,19 @@ print(first == own.observe_look_ups(call, codes), first)
 """
 
 
+# Prints whether what a visitor looks up is found: nothing but the cache holds its names, which are freed when it gives them up.
+VISITS = """
+import ast
+from cachegrind_bench.pytest_plugin.inner import type_versions as own
+class Visitor(ast.NodeVisitor):
+    def visit_Name(self, node):
+        return self.generic_visit(node)
+tree = ast.parse("+".join(f"a{number}" for number in range(200)))
+call = lambda: Visitor().visit(tree)
+found = [own.observe_look_ups(call, set()) for _ in range(8)]
+print(all({"generic_visit", "visit_Name"} <= set(one["Visitor"]) for one in found))
+"""
+
 # Prints where the cache was found, some times: a type gets its version by a look-up.
 FOUND = """
 from cachegrind_bench.pytest_plugin.inner import type_versions as own
@@ -108,4 +121,8 @@ def test_the_same_look_ups_are_found_wherever_names_and_types_are() -> None:
     (found,) = {said(OBSERVED, seed) for seed in range(1, 3000, 211)}
     assert found.startswith("True")
     assert found.count("name_") == 20 * 5
-    assert "string_at" not in found  # which is our own
+    assert [name for name in ("own_process", "tolist", "take", "cast") if f"'{name}'" in found] == []  # our own
+
+
+def test_look_ups_of_names_that_a_call_makes_are_found() -> None:
+    assert said(VISITS, 1) == "True\n"

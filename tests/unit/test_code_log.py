@@ -155,3 +155,20 @@ def test_methods_that_a_jvm_compiled_are_of_the_file_of_their_outer_class(tmp_pa
     assert code.at(0x10FF) == ("a/b/Outer.java", "a.b.Outer$In.<init>", -1)
     assert code.at(0x2000) == ("a/b/Outer.java", "a.b.Outer$In.size", -1)
     assert code.at(0x1100) is code.at(0x0FFF) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "function"),
+    [
+        (b"L$$Lambda$1/0x00007f14ec000a08 apply (I)I", ("L.java", "L$$Lambda.apply")),
+        (b"a.L$$Lambda/0x00007f14ec000a08 apply (I)I", ("a/L.java", "a.L$$Lambda.apply")),
+        (b"a.Made/0x00007f14ec000a08 call ()V", ("a/Made.java", "a.Made.call")),
+        (b"bench/Sums work ()I", ("bench/Sums.java", "bench.Sums.work")),
+        (b"a &#" + b"1" * 5000 + b"; ()V", ("a.java", f"a.&#{'1' * 5000};")),
+    ],
+)
+def test_names_of_methods_do_not_depend_on_how_many_lambdas_came_before(
+    method: bytes, function: tuple[str, str]
+) -> None:
+    code = compiled(b"<nmethod size='16' address='0x1000' method='" + method + b"'/>\n")
+    assert code.at(0x1000) == (*function, -1)

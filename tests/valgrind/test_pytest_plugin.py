@@ -81,9 +81,9 @@ def test_counts_do_not_depend_on_which_others_are_measured_in_which_order_or_bes
         assert item["key_fields"]["measured"] == "pytest/8"
 
 
-@pytest.mark.parametrize("more", [1, 2])
+@pytest.mark.parametrize(("more", "mark"), [(1, ""), (2, "@pytest.mark.parametrize('n', [1])")])
 def test_a_benchmark_counts_the_same_at_each_place_in_a_file_whatever_was_imported_before(
-    project: Project, more: int
+    project: Project, more: int, mark: str
 ) -> None:
     # Each of these shifts what is allocated afterwards, and so decides which traces of a place would be seen.
     lines = [f"class C{number}: pass\ndef f{number}(n{number}): return n{number}.a{number}" for number in range(more)]
@@ -103,12 +103,14 @@ def test_a_benchmark_counts_the_same_at_each_place_in_a_file_whatever_was_import
         "set": "set, WORDS",
     }
     places = [
-        f"def test_{name}_{place}(benchmark): benchmark({call})\n" for place in range(4) for name, call in calls.items()
+        f"{mark}\ndef test_{name}_{place}(benchmark{', n' if mark else ''}): benchmark({call})\n"
+        for place in range(4)
+        for name, call in calls.items()
     ]
-    project.write(words + data + "".join(places))
+    project.write("import pytest\n" + words + data + "".join(places))
     counted = _counted(project.measure())
     for name in calls:
-        first, *others = (counted[f"test_{name}_{place}"] for place in range(4))
+        first, *others = (counted[f"test_{name}_{place}{'[1]' if mark else ''}"] for place in range(4))
         assert others == [first] * 3, name
 
 

@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 import shutil
+import sys
 import time
 import traceback
 from collections.abc import Callable, Generator
@@ -34,6 +35,8 @@ from cachegrind_bench.startup.dumps import keep
 from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, put_report, take_order
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
+
+_MOST_ADDED = 1000
 
 
 def run_file(exchange: Exchange, number: int, meter: Meter, orders: dict[str, Any]) -> str | None:
@@ -220,9 +223,11 @@ def make_room(item: pytest.Item) -> None:
 
     Else the memory of its attributes would be given back in the process of its benchmark, where another one's lies elsewhere.
     """
-    attributes = vars(item)
-    more = [f"cg_bench_{number}" for number in range(2 * len(attributes))]
-    attributes.update(dict.fromkeys(more))
+    attributes, more = vars(item), list[str]()
+    size = sys.getsizeof(attributes)
+    while sys.getsizeof(attributes) == size and len(more) < _MOST_ADDED:  # a larger one has room for as many again
+        more.append(f"cg_bench_{len(more)}")
+        attributes[more[-1]] = None
     for name in more:
         del attributes[name]
 

@@ -37,6 +37,7 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # Of the words of an entry, and a version that no type will come to: one of 0 is that of types without any.
 _WORDS, _NO_VERSION = 3, 0xFFFFFFFF
 _MOST_CALLS = 6  # that are observed; usually the second one shows nothing new
+_REHEARSALS = 20  # of a function whose code CPython then leaves as it is for some time
 _MOST_BYTES = 1 << 24
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 # How often to look for it: what is executed between a look-up and the reading may have taken its entry.
@@ -109,7 +110,7 @@ def _observed(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
     """Return what is looked up in each type that there is now: those that the call makes are not there elsewhere.
 
     Of two look-ups that share an entry of the cache, only the last one is seen in it. So calls are made until one shows nothing
-    new, types get their versions in another order for each, and what is found does not depend on where anything is in memory.
+    new, and types get their versions in another order for each: what is found hardly depends on where anything is in memory.
     """
     found: dict[str, set[str]] = {}
     own = Real.own_process()
@@ -120,19 +121,29 @@ def _observed(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
     seen: list[type] = []
     own_array: Any = ctypes.c_uint64 * (_WORDS * _ENTRIES)
     entries = memoryview(own_array.from_address(cache)).cast("B").cast("Q")
-    left = memoryview(array("Q", entries))
+    left, nones = memoryview(array("Q", entries)), array("Q", [id(None)]) * _ENTRIES
+
+    def take() -> None:
+        """Take what is in the cache, and its references to names: some have no other one, and are freed when they are replaced."""
+        left[:] = entries
+        entries[1::_WORDS] = nones
+
+    if sys.version_info < (3, 12):  # where None can be freed
+        ctypes.c_ssize_t.from_address(id(None)).value += _ENTRIES * (_REHEARSALS + _MOST_CALLS)
+    for _ in range(_REHEARSALS):  # to specialise code takes look-ups
+        take()
     for stride in range(1, _MOST_CALLS + 1):
         _modified(object)
         for kind in [kind for start in range(stride) for kind in seen[start::stride]]:
             _new_version(kind)
         forget_specialised(codes)
         entries[::_WORDS] = array("Q", [_NO_VERSION]) * _ENTRIES
-        # Nothing of our own is to be looked up between both.
+        # Nothing of our own is to be looked up from here on, until all is taken.
         try:  # noqa: SIM105
             call()
         except Exception:  # noqa: BLE001, S110 - it is reported where it is measured
             pass
-        left[:] = entries
+        take()
         if Real.own_process() != own:  # it forked, and this is the copy
             Real.leave(0)
         types = {_version(kind): kind for kind in kinds}
@@ -144,7 +155,7 @@ def _observed(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
             seen.append(kind)
         if sum(map(len, found.values())) == before:
             break
-        seen = list(dict.fromkeys(seen))
+        seen = sorted(dict.fromkeys(seen), key=_name)
     return {kind: sorted(names) for kind, names in sorted(found.items())}
 
 
