@@ -36,7 +36,7 @@ _PATIENCE = 6  # steps from wanting no shared entry to accepting some
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # Of the words of an entry, and a version that no type will come to: one of 0 is that of types without any.
 _WORDS, _NO_VERSION = 3, 0xFFFFFFFF
-_MOST_CALLS = 6  # that are observed; usually the second one shows nothing new
+_LEAST_CALLS, _MOST_CALLS = 3, 6  # that are observed
 _REHEARSALS = 20  # of a function whose code CPython then leaves as it is for some time
 _MOST_BYTES = 1 << 24
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
@@ -153,7 +153,7 @@ def _observed(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
         for kind, name in [(types[version], name) for version, name in looked_up if version in types]:
             found.setdefault(_name(kind), set()).add(ctypes.cast(name, ctypes.py_object).value)
             seen.append(kind)
-        if sum(map(len, found.values())) == before:
+        if stride >= _LEAST_CALLS and sum(map(len, found.values())) == before:
             break
         seen = sorted(dict.fromkeys(seen), key=_name)
     return {kind: sorted(names) for kind, names in sorted(found.items())}
