@@ -94,8 +94,7 @@ def command(**options: Any) -> int:
 
     A command is compared with the only benchmark of the base, whatever its id. If the base has several, --id chooses one of
     them, or the id that is made from the command. --prepare runs once more than in 'run', at the start: it may build the
-    program. In a suite, only benchmarks that are also in the base are measured; they are
-    compared by id.
+    program. In a suite, only benchmarks that are also in the base are measured; they are compared by id.
     """
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.usecases.evidence import Evidence
@@ -256,7 +255,7 @@ def _benchmark_of(base: Result, base_name: str, request: MeasureRequest) -> tupl
 
 
 def _chosen(base: Result, base_name: str, chooses: Callable[[Benchmark], bool]) -> tuple[Benchmark, ...]:
-    """Return the benchmarks to compare with. UsageError if there are none, or one has no counts."""
+    """Return the benchmarks to compare with. UsageError if nothing was chosen, or the base has no counts of one."""
     known = tuple(filter(chooses, base.benchmarks))
     if not known:
         there = some([item.id for item in base.benchmarks], _SHOWN) or "none at all"

@@ -64,7 +64,7 @@ def configuration(cwd: Path) -> Configuration:
 def suite_of(request: MeasureRequest, harness: str | None, notices: Notices) -> Configuration:
     """Return the suite with all its benchmarks listed: that of the configuration, or the command's, which are of a harness.
 
-    UsageError if there is none, for what is not a harness, and for an id that is taken; MeasurementError if it cannot be built or listed.
+    UsageError if no suite is configured, the harness is not known, or two benchmarks have the same id; MeasurementError if it cannot be built or listed.
     """
     cwd = request.cwd
     if harness is None:
