@@ -13,16 +13,19 @@ from contextlib import contextmanager
 _FIRST_S = 2.0
 
 
+def _say_nothing(_text: str) -> None: ...
+
+
 class Waiting:
     """Bounds each wait to `longest` seconds, unless that is None, and gives `note` a line after 2 s, after 4 s, 8 s and so on."""
 
     def __init__(self, note: Callable[[str], object] | None = None, longest: float | None = None) -> None:
-        self._note, self._longest = note, longest
+        self.note, self._longest = note or _say_nothing, longest
         self._next = _FIRST_S
 
     def apart(self) -> Waiting:
         """Return one for a wait that consists of others."""
-        return Waiting(self._note, self._longest)
+        return Waiting(self.note, self._longest)
 
     def at_most(self, usual: float) -> float:
         """Return how long to wait, in seconds, for what is usually given this long."""
@@ -32,10 +35,10 @@ class Waiting:
         """Take note of how long this has been waited for; to be called over and over, from the beginning of each wait."""
         if seconds < _FIRST_S:
             self._next = _FIRST_S
-        elif seconds >= self._next and self._note is not None:
+        elif seconds >= self._next:
             while self._next <= seconds:
                 self._next *= 2
-            self._note(f"waiting for {what}, {seconds:.0f} s")
+            self.note(f"waiting for {what}, {seconds:.0f} s")
 
     @contextmanager
     def watched(self, what: str, longest: float | None = None, give_up: Callable[[], object] = int) -> Generator[None]:

@@ -151,10 +151,14 @@ class SuiteDisplay(ExitStack):
             self._show("")
         return self
 
+    def note(self, text: str) -> None:
+        """Write a line about the whole."""
+        with self._lock:
+            self._line(text)
+
     def setting_up(self, command: str) -> None:
         """Say which set-up command begins."""
-        with self._lock:
-            self._line(f"setup: {command}")
+        self.note(f"setup: {command}")
 
     def started(self, job_id: str) -> None:
         """Note when a benchmark began."""

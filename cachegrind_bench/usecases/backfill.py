@@ -218,7 +218,7 @@ def _summary(past: Past, search: Search, work: Work, *, before: int) -> Backfill
     request, repository, found = past.request, past.repository, intervals(search.known)
     steps = tuple(item for item in found if item.difference > request.min_step)
     more = search.next() is not None
-    subjects = notes(repository.cwd, repository.environ, {past.shas[item.after] for item in steps})
+    subjects = notes(repository, {past.shas[item.after] for item in steps})
     return Backfilled(
         shas=past.shas,
         measured=work.measured,

@@ -13,6 +13,7 @@ from cachegrind_bench.hermetic import environment
 from cachegrind_bench.interruption import beside
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, Progress, Settings
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -86,10 +87,11 @@ def measured(
     """
     from cachegrind_bench.measure.result import measured as measure
     from cachegrind_bench.vcs.commits import commit_of
+    from cachegrind_bench.vcs.git import Git
 
     ready = valgrind_setup_of(request)
     # Read while the program is measured: counts do not care, and what is committed meanwhile is not what was measured.
-    described = partial(commit_of, request.cwd, request.environ)
+    described = partial(commit_of, Git(request.cwd, request.environ, Waiting(progress)))
     with beside(described) as commit, ready.session(echo=echo, keep=request.keep_out_files) as session:
 
         def result(*benchmarks: Benchmark) -> Result:

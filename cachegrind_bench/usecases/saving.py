@@ -23,6 +23,8 @@ from cachegrind_bench.model.text import printable, some
 from cachegrind_bench.store.baselines import Baselines, make_store
 from cachegrind_bench.store.durable import check_writable, write_atomic
 from cachegrind_bench.usecases.measurement import MeasureRequest, result_of, valgrind_setup_of
+from cachegrind_bench.vcs.git import Git
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.measure.plan import Plan
@@ -111,7 +113,7 @@ def failure_saved(request: SaveRequest, plan: Plan, notices: Notices) -> Generat
         raise  # nothing was measured, so nothing failed
     except MeasurementError as error:
         try:
-            save(request, _failed(plan, request.measure, error), notices)
+            save(request, _failed(plan, request.measure, error, notices), notices)
         except CgBenchError as second:  # the first error is the one that counts
             notices.warn(second.message)
         raise
@@ -126,7 +128,7 @@ def _check_commit(request: MeasureRequest, result: Result, notices: Notices) -> 
             notices.warn("stored, but in no report: tracked files differ from the commit")
         return
     try:
-        commit_info(request.cwd, request.environ)
+        commit_info(_git(request, notices))
     except MeasurementError as error:
         notices.warn(f"stored without a commit, so in no report: {error.message}")
 
@@ -183,7 +185,7 @@ def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], boo
         )
 
 
-def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError) -> Result:
+def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError, notices: Notices) -> Result:
     """Return the result of a command that failed, as a suite would have it."""
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.suite.execute import failed
@@ -192,4 +194,8 @@ def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError) -> Res
     ready = valgrind_setup_of(request)
     words = tuple(map(printable, plan.command.typed))
     spec = BenchmarkSpec(id=plan.benchmark_id, command=words, cwd=plan.cwd, parameters={}, place="")
-    return result_of(request, ready.environment, [failed(spec, ready, error)], commit_of(request.cwd, request.environ))
+    return result_of(request, ready.environment, [failed(spec, ready, error)], commit_of(_git(request, notices)))
+
+
+def _git(request: MeasureRequest, notices: Notices) -> Git:
+    return Git(request.cwd, request.environ, Waiting(notices.note))

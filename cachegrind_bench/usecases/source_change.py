@@ -50,7 +50,8 @@ class SourceChange:
         if not blamed:
             return details
         old, new = self._commits
-        gone, changed = self._hunks(new, old), self._hunks(old, new)
+        gone = self._hunks(new, old)
+        changed = None if gone is None else self._hunks(old, new)
         if gone is None or changed is None:
             return details
         executed = [

@@ -60,7 +60,7 @@ def measured_by(force: Workforce, order: Order, ids: Sequence[str], here: Reposi
         waiting.look(f"{counted(len(pending), 'part')} of {sha[:12]}", time.monotonic() - since)
     result = force.result(sha, [force.answer(part) for part in parts])
     found = {item.id: item for item in result.benchmarks}
-    commit = commit_of(here.cwd, here.environ)  # with its branch
+    commit = commit_of(here)  # with its branch
     benchmarks = tuple(found[name] for name in ids if name in found)
     unfinished = tuple(name for name in ids if name not in found)
     outcome = Outcome(benchmarks=benchmarks, unfinished=unfinished, interrupted=False)

@@ -58,8 +58,9 @@ def subjects_of(runs: Iterable[Snapshot], repository: Repository) -> dict[str, s
 
     shas = {run.commit.sha for run in runs if run.commit is not None and COMMIT_ID.fullmatch(run.commit.sha)}
     try:
-        found = notes(repository.cwd, repository.environ, shas) if shas else {}
-    except MeasurementError:  # no git, or no repository of its
+        found = notes(repository, shas) if shas else {}
+    except MeasurementError as error:  # no git, or no repository of its
+        repository.gave_up(error, "the subjects of commits are not known")
         return {}
     return {sha: note.subject for sha, note in found.items()}
 

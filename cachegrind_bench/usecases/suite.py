@@ -29,6 +29,7 @@ from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
 from cachegrind_bench.suite.schedule import Outcome, lanes, run_suite
 from cachegrind_bench.usecases.measurement import MeasureRequest, plan_of, result_of, valgrind_setup_of
 from cachegrind_bench.valgrind.options import Collect
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +83,7 @@ class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
 def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store: Path, show: Show) -> SuiteRun:
     """Measure these benchmarks, and describe machine and commit. Wall times are kept in the `store`."""
     from cachegrind_bench.vcs.commits import commit_of
+    from cachegrind_bench.vcs.git import Git
 
     each, specs = request.each, selection.specs
     ready = valgrind_setup_of(replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)))
@@ -104,9 +106,10 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
         write_timings(store, display.wall_ms)
     by_id = {item.id: item for item in outcome.benchmarks}
     environment = replace(ready.environment, info={**ready.environment.info, **selection.info})
+    git = Git(root, each.environ, Waiting(display.note))
     with uninterrupted():  # after Ctrl-C, what finished is still to be described
         benchmarks = [by_id[spec.id] for spec in specs if spec.id in by_id]
-        result = result_of(each, environment, benchmarks, commit_of(root, each.environ))
+        result = result_of(each, environment, benchmarks, commit_of(git))
     return SuiteRun(result=result, outcome=outcome, reused=frozenset(display.reused_ids))
 
 

@@ -118,7 +118,7 @@ def find_all(query: HistoryQuery, repository: Repository, store: Store, notices:
     found = series_set(snapshots, line, model=model)
     if pattern is not None and runs and not found.series:
         raise UsageError(f"--benchmark {pattern!r}: no run of these commits has a matching benchmark")
-    tags = () if line is None else commits.releases(repository.cwd, repository.environ, found.line)
+    tags = () if line is None else commits.releases(repository, found.line)
     begins = {note.sha for note in found.line} if renames else set[str]()
     known = None if earlier is None else reported_before(earlier, renames, begins)
     findings = [
@@ -182,7 +182,7 @@ def _line(repository: Repository, head: str, runs: Sequence[Snapshot], notices: 
             repository.deepen_since(head, oldest)
         except MeasurementError as error:
             notices.warn(f"{error.message}: commits before are left out; {error.hint or ''}")
-    return commits.line(repository.cwd, repository.environ, head)
+    return commits.line(repository, head)
 
 
 def _accepted(repository: Repository, name: str | None, notices: Notices) -> tuple[Accepted, ...]:

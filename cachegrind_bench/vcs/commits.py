@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -17,22 +16,25 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.result import Commit, CommitNote, Release
 from cachegrind_bench.vcs.git import COMMIT_ID, Git
 
-_STATUS_S = 60.0  # a large checkout that has not been looked at for long
+# A git that hangs is given up sooner than one that looks at each file of a large checkout, whose state no cache has.
+_ANSWERS_S, _STATUS_S = 10.0, 60.0
 
 
-def commit_of(cwd: Path, environ: Mapping[str, str]) -> Commit | None:
-    """Return what `commit_info` does, or None if there is no commit."""
-    with suppress(MeasurementError):
-        return commit_info(cwd, environ)
+def commit_of(git: Git) -> Commit | None:
+    """Return what `commit_info` does, or None if there is no commit; where git does not end in time, that is noted."""
+    try:
+        return commit_info(git)
+    except MeasurementError as error:
+        git.gave_up(error, "the commit is not known")
     return None
 
 
-def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit:
-    """Return the commit checked out in the repository around `cwd`, and whether tracked files differ from it.
+def commit_info(git: Git) -> Commit:
+    """Return the commit checked out in the repository, and whether tracked files differ from it.
 
     MeasurementError outside of a repository, or where no commit has been made yet.
     """
-    git = Git(cwd, environ)
+    git.text("rev-parse", "--git-dir", timeout=_ANSWERS_S)
     # Untracked files do not make a checkout dirty: build results lie about everywhere.
     status = git.text("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z", timeout=_STATUS_S)
     records = status.split("\0")
@@ -47,7 +49,7 @@ def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit:
     parent, committed_at = parse_commit(git.text("cat-file", "commit", sha))
     branch: str | None = headers.get("branch.head", "(detached)")
     if branch == "(detached)":
-        branch = _branch_of_service(sha, environ)
+        branch = _branch_of_service(sha, git.environ)
     return Commit(sha=sha, parent=parent, branch=branch, dirty=changes, committed_at=committed_at)
 
 
@@ -94,32 +96,33 @@ def _pull_request_head(environ: Mapping[str, str]) -> str | None:
 _FORMAT = "--format=%H%x00%P%x00%ct%x00%an%x00%s%x00"
 _FIELDS = 5
 _RELEASE = re.compile(r"(?:.*[^A-Za-z0-9])?(?:v[0-9]+|v?[0-9]+(?:\.[0-9]+)+)(?:[.+_-][0-9A-Za-z]+)*", re.DOTALL)
-_LOG_TIMEOUT_S = 60.0
+# Of the whole history of a large repository; and of a list of commits.
+_LINE_TIMEOUT_S, _NOTES_TIMEOUT_S = 60.0, 20.0
 
 
-def line(cwd: Path, environ: Mapping[str, str], head: str, *, most: int | None = None) -> tuple[CommitNote, ...]:
+def line(git: Git, head: str, *, most: int | None = None) -> tuple[CommitNote, ...]:
     """Return the first-parent line that ends with `head`, oldest first: `most` commits, or all that are here.
 
     In a shallow clone it begins where the clone does. MeasurementError if git fails or does not know `head`.
     """
     count = () if most is None else (f"--max-count={most}",)
     options = ("--first-parent", "--encoding=UTF-8", "--no-show-signature", _FORMAT, *count)
-    text = Git(cwd, environ).text("log", *options, "--end-of-options", head, "--", timeout=_LOG_TIMEOUT_S)
+    text = git.text("log", *options, "--end-of-options", head, "--", timeout=_LINE_TIMEOUT_S)
     return tuple(reversed(_notes(text)))
 
 
-def notes(cwd: Path, environ: Mapping[str, str], shas: Collection[str]) -> dict[str, CommitNote]:
+def notes(git: Git, shas: Collection[str]) -> dict[str, CommitNote]:
     """Return what git knows of those of these commits that are here."""
     options = ("--no-walk=unsorted", "--ignore-missing", "--encoding=UTF-8", "--no-show-signature", _FORMAT, "--stdin")
     given = "".join(f"{sha}\n" for sha in sorted(shas)).encode()
-    text = Git(cwd, environ).text("log", *options, stdin=given, timeout=_LOG_TIMEOUT_S)
+    text = git.text("log", *options, stdin=given, timeout=_NOTES_TIMEOUT_S)
     return {note.sha: note for note in _notes(text) if note.sha in shas}
 
 
-def releases(cwd: Path, environ: Mapping[str, str], commits: Sequence[CommitNote]) -> tuple[Release, ...]:
+def releases(git: Git, commits: Sequence[CommitNote]) -> tuple[Release, ...]:
     """Return the tags of these commits that look like a version, in the commits' order, then by name."""
     place = {note.sha: number for number, note in enumerate(commits)}
-    found = [item for item in tags(Git(cwd, environ)) if item.sha in place and _RELEASE.fullmatch(item.name)]
+    found = [item for item in tags(git) if item.sha in place and _RELEASE.fullmatch(item.name)]
     return tuple(sorted(found, key=lambda item: (place[item.sha], item.name)))
 
 

@@ -14,7 +14,7 @@ _DIFF = (
     "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
 _SPAN = re.compile(r"@@ -[0-9]+(?:,(?P<gone>[0-9]+))? \+(?P<first>[0-9]+)(?:,(?P<new>[0-9]+))? @@")
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 30.0  # years of a large repository; a partial clone has to fetch what differs
 
 
 class Hunk(NamedTuple):
@@ -37,7 +37,8 @@ def hunks(git: Git, base: str, candidate: str) -> tuple[Hunk, ...] | None:
         return None
     try:
         return tuple(_parsed(git.text(*_DIFF, base, candidate, "--", timeout=_TIMEOUT_S)))
-    except MeasurementError:
+    except MeasurementError as error:
+        git.gave_up(error, "what changed in the source is not known")
         return None
 
 

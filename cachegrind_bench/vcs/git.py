@@ -56,6 +56,10 @@ _NOT_FOUND = 127  # says the shell that guards git
 _SETTINGS = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "LANGUAGE": ""}
 
 
+class GitTimeoutError(MeasurementError):
+    """git did not end in time."""
+
+
 class Git(msgspec.Struct, frozen=True):
     """git in the repository around a directory, with these variables. MeasurementError without git, or where it takes long.
 
@@ -106,7 +110,7 @@ class Git(msgspec.Struct, frozen=True):
         if done.status == _NOT_FOUND and process.which("git", variables.get("PATH", os.defpath)) is None:
             raise MeasurementError("git is not installed")
         if done.timed_out:
-            raise MeasurementError(f"git {command} took more than {timeout:g} s")
+            raise GitTimeoutError(f"git {command} took more than {timeout:g} s")
         return done
 
     def text(
@@ -144,6 +148,11 @@ class Git(msgspec.Struct, frozen=True):
         how = f"was ended by signal {done.signal}" if done.status is None else f"failed with status {done.status}"
         first = next((line for line in said.splitlines() if line.startswith(("fatal:", "error:"))), "")
         return MeasurementError(f"git {command} {how}{': ' if first else ''}{first.partition(': ')[2]}")
+
+    def gave_up(self, error: MeasurementError, what: str) -> None:
+        """Note what is not known now as git did not end in time; whoever has no git, or no repository, knows why."""
+        if isinstance(error, GitTimeoutError):
+            self.waiting.note(f"{what}: {error.message}")
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether a commit is in the history of another one, or is that."""

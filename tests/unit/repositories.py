@@ -6,6 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.vcs.commits import commit_info
+from cachegrind_bench.vcs.git import Git
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,4 +43,4 @@ class Repository:
         return self.git("rev-parse", "HEAD")
 
     def info(self, **more: str) -> Commit:
-        return commit_info(self.path, {**self.environ, **more})
+        return commit_info(Git(self.path, {**self.environ, **more}))

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from cachegrind_bench import waiting
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.model.result import Commit
-from cachegrind_bench.vcs import commits
-from cachegrind_bench.vcs.commits import commit_info
+from cachegrind_bench.model.result import Commit, Snapshot
+from cachegrind_bench.usecases.stored_runs import subjects_of
+from cachegrind_bench.vcs import commits, diff
+from cachegrind_bench.vcs.commits import commit_info, commit_of
+from cachegrind_bench.vcs.git import Git
+from cachegrind_bench.vcs.revisions import Repository as Revisions
 from tests.unit.repositories import PATH, Repository, git_environment
 
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
@@ -49,7 +53,7 @@ def test_a_merge_has_its_first_parent(repository: Repository) -> None:
 def test_a_shallow_clone_still_knows_the_parent(repository: Repository, tmp_path: Path) -> None:
     parent, sha = repository.commit("one"), repository.commit("two")
     repository.git("clone", "--quiet", "--depth=1", f"file://{repository.path}", str(tmp_path / "clone"))
-    found = commit_info(tmp_path / "clone", repository.environ)
+    found = commit_info(Git(tmp_path / "clone", repository.environ))
     assert (found.sha, found.parent) == (sha, parent)
 
 
@@ -62,7 +66,7 @@ def test_a_replaced_history_is_seen_as_it_was(repository: Repository) -> None:
 def test_a_directory_below_the_top_belongs_to_the_repository(repository: Repository) -> None:
     sha = repository.commit()
     (repository.path / "a" / "b").mkdir(parents=True)
-    found = commit_info(repository.path / "a" / "b", repository.environ)
+    found = commit_info(Git(repository.path / "a" / "b", repository.environ))
     assert found.sha == sha
 
 
@@ -217,7 +221,7 @@ def test_a_repository_of_sha256_is_read(tmp_path: Path, environ: dict[str, str])
 def test_a_worktree_is_read_like_its_repository(repository: Repository, tmp_path: Path) -> None:
     sha = repository.commit()
     repository.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "-b", "other")
-    found = commit_info(tmp_path / "tree", repository.environ)
+    found = commit_info(Git(tmp_path / "tree", repository.environ))
     assert (found.sha, found.branch) == (sha, "other")
 
 
@@ -233,7 +237,7 @@ def test_settings_of_the_user_do_not_show(repository: Repository) -> None:
 
 def why(cwd: Path, environ: dict[str, str]) -> str:
     with pytest.raises(MeasurementError) as caught:
-        commit_info(cwd, environ)
+        commit_info(Git(cwd, environ))
     return caught.value.message
 
 
@@ -277,10 +281,45 @@ def test_a_damaged_repository_says_what_git_says(repository: Repository) -> None
     assert why(repository.path, repository.environ).startswith("git status failed with status 128: ")
 
 
-def test_a_git_that_hangs_is_given_up(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def hanging_at(command: str, repository: Repository, tmp_path: Path) -> dict[str, str]:
+    """Return variables under which this command of git hangs."""
     slow = tmp_path / "bin" / "git"
     slow.parent.mkdir()
-    slow.write_text("#!/bin/sh\nsleep 60\n")
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *{command}*) sleep 60;; *) PATH={PATH} exec git "$@";; esac\n')
     slow.chmod(0o755)
-    monkeypatch.setattr(commits, "_STATUS_S", 0.2)
-    assert "took more than" in why(repository.path, {**repository.environ, "PATH": f"{slow.parent}:{PATH}"})
+    return {**repository.environ, "PATH": f"{slow.parent}:{PATH}"}
+
+
+@pytest.mark.parametrize("hanging", ["rev-parse", "status"])
+def test_a_git_that_hangs_is_named_and_given_up(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hanging: str
+) -> None:
+    repository.commit()
+    environ, lines = hanging_at(hanging, repository, tmp_path), list[str]()
+    monkeypatch.setattr(waiting, "_FIRST_S", 0.1)
+    monkeypatch.setattr(commits, "_ANSWERS_S", 10.0 if hanging == "status" else 0.3)
+    monkeypatch.setattr(commits, "_STATUS_S", 0.3)
+    assert commit_of(Git(repository.path, environ, waiting.Waiting(lines.append))) is None
+    ended = f"git {hanging} took more than 0.3 s"
+    assert {*lines} == {f"waiting for git {hanging}, 0 s", f"the commit is not known: {ended}"}
+    assert why(repository.path, environ) == ended
+
+
+@pytest.mark.parametrize("hanging", ["diff", "log"])
+def test_what_is_not_known_as_git_hangs_is_said(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hanging: str
+) -> None:
+    sha = repository.commit()
+    lines = list[str]()
+    monkeypatch.setattr(diff, "_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(commits, "_NOTES_TIMEOUT_S", 0.2)
+    git = Revisions(repository.path, hanging_at(hanging, repository, tmp_path), waiting.Waiting(lines.append))
+    if hanging == "diff":
+        assert diff.hunks(git, sha, sha) is None
+        missing = "what changed in the source is"
+    else:
+        commit = Commit(sha=sha, parent=None, branch=None, dirty=False, committed_at="")
+        stored = Snapshot(uid="", tool_version="", created_at="", commit=commit, env_key="", points=())
+        assert subjects_of([stored], git) == {}
+        missing = "the subjects of commits are"
+    assert lines == [f"{missing} not known: git {hanging} took more than 0.2 s"]

@@ -61,16 +61,16 @@ def test_a_line_is_that_of_first_parents_and_the_oldest_comes_first(repository: 
     second = repository.commit("second")
     repository.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
     merge = repository.git("rev-parse", "HEAD")
-    found = commits.line(repository.path, repository.environ, "HEAD")
+    found = commits.line(revisions(repository), "HEAD")
     assert [note.sha for note in found] == [first, second, merge]
     assert found[-1].parents == (second, side)
-    assert [note.sha for note in commits.line(repository.path, repository.environ, "main", most=2)] == [second, merge]
+    assert [note.sha for note in commits.line(revisions(repository), "main", most=2)] == [second, merge]
 
 
 @pytest.mark.parametrize("subject", ["<script>alert(1)</script>", "a\tb | c", "ünïcødé ✓", "%H %x00", "'\"\\"])
 def test_author_and_subject_are_reported_as_they_are(repository: Repository, subject: str) -> None:
     sha = repository.commit(f"{subject}\n\nand a body\n", GIT_AUTHOR_NAME="Zoë <b>")
-    (note,) = commits.line(repository.path, repository.environ, sha)
+    (note,) = commits.line(revisions(repository), sha)
     assert (note.subject, note.committed_at) == (subject, "2023-11-14T22:13:20Z")
     assert note.author.startswith("Zoë")
 
@@ -79,15 +79,15 @@ def test_what_is_not_a_commit_has_no_line(repository: Repository) -> None:
     repository.commit()
     for revision in ("nonesuch", "--all", ""):
         with pytest.raises(MeasurementError):
-            commits.line(repository.path, repository.environ, revision)
+            commits.line(revisions(repository), revision)
 
 
 def test_notes_are_of_the_commits_that_are_here(repository: Repository) -> None:
     shas = [repository.commit(text) for text in "abc"]
-    found = commits.notes(repository.path, repository.environ, [shas[2], "f" * 40, shas[0]])
+    found = commits.notes(revisions(repository), [shas[2], "f" * 40, shas[0]])
     assert {sha: note.subject for sha, note in found.items()} == {shas[0]: "a", shas[2]: "c"}
-    assert commits.notes(repository.path, repository.environ, []) == {}
-    assert commits.notes(repository.path, repository.environ, ["f" * 40]) == {}
+    assert commits.notes(revisions(repository), []) == {}
+    assert commits.notes(revisions(repository), ["f" * 40]) == {}
 
 
 def test_releases_are_tags_on_the_line_that_look_like_versions(repository: Repository) -> None:
@@ -101,8 +101,8 @@ def test_releases_are_tags_on_the_line_that_look_like_versions(repository: Repos
     repository.commit("b")
     repository.git("tag", "-a", "-m", "annotated", "release-2.0-rc1")
     repository.git("tag", "1.10")
-    line = commits.line(repository.path, repository.environ, "HEAD")
-    names = [(item.name, item.sha) for item in commits.releases(repository.path, repository.environ, line)]
+    line = commits.line(revisions(repository), "HEAD")
+    names = [(item.name, item.sha) for item in commits.releases(revisions(repository), line)]
     assert names == [("v1.0", line[0].sha), ("1.10", line[1].sha), ("release-2.0-rc1", line[1].sha)]
 
 
@@ -339,14 +339,14 @@ def test_a_hostile_configuration_runs_its_filters_and_no_other_command(repositor
     repository.git("add", ".")
     sha = repository.commit("second")
     repository.git("config", f"includeIf.gitdir:{repository.path}/.path", str(hostile))
-    assert len(commits.line(repository.path, repository.environ, "HEAD")) == 2
+    assert len(commits.line(revisions(repository), "HEAD")) == 2
     assert hunks(revisions(repository), first, sha)
     with GitStore(repository.path, "data", None, repository.environ) as store:
         store.add(RECORDS)
         assert store.names() == NAMES
     assert not ran.exists()
     (repository.path / "file").write_text("new\n")
-    assert commits.commit_info(repository.path, repository.environ).dirty
+    assert commits.commit_info(revisions(repository)).dirty
     assert changes_as_commit(repository.path, repository.environ) is not None
     with worktree(repository.path, sha, tmp_path / "tree", repository.environ):
         pass

@@ -28,6 +28,8 @@ from cachegrind_bench.pytest_plugin.outer.collection import NOTICE, collected, k
 from cachegrind_bench.pytest_plugin.outer.options import Asked, settings
 from cachegrind_bench.pytest_plugin.outer.report_relay import report, show, show_bytes
 from cachegrind_bench.vcs.commits import commit_of
+from cachegrind_bench.vcs.git import Git
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -155,7 +157,7 @@ class Controller:
                 self._result = Result(
                     tool_version=__version__,
                     created_at=created_at,
-                    commit=commit_of(bench.place.cwd, how.environ),
+                    commit=commit_of(Git(bench.place.cwd, how.environ, Waiting(self._progress))),
                     env=self._valgrind_setup.environment,
                     benchmarks=tuple(benchmarks),
                 )
