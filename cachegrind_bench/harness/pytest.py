@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +21,10 @@ from cachegrind_bench.harness.protocol import Batch, Harness, ask, last_lines
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
 from cachegrind_bench.harness.pytest_session.session import Relay, run
+from cachegrind_bench.harness.pytest_session.workers import FIRST_SLOT
 from cachegrind_bench.hermetic.environment import Request
+from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.result import PYTEST, Benchmark, Score, Status
 from cachegrind_bench.startup.exchange import CHECKOUT, take_order
 from cachegrind_bench.vcs.git import top_folder
@@ -195,8 +197,8 @@ def collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], ob
 
 
 def _collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], advice: str = "") -> Collected:
-    with tempfile.TemporaryDirectory(prefix="cg-bench-") as folder:
-        target = os.path.join(folder, "collected")
+    with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder:  # whose rest, if we are killed, the next run removes
+        target = str(folder.path / "collected")
         words = ["--collect-only", "-q", f"--cg-bench-list={target}", *entry.keys["pytest"]]
         argv = [python_of(entry, environ), "-P", "-c", _START, *words]
         done = ask(entry, argv, environ, note)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -190,3 +194,28 @@ def test_a_mistake_is_reported_in_two_lines_with_its_place(cg_bench: CommandLine
 def test_hostile_text_reaches_no_terminal(cg_bench: CommandLine) -> None:
     Path("cg-bench.toml").write_text('[[benchmark]]\nid = "a"\ncommand = ["x", "\\u001b[31m"]\n')
     assert "\x1b" not in cg_bench("list").out
+
+
+def test_the_next_run_removes_what_pytest_collects_into_where_one_was_killed(tmp_path: Path) -> None:
+    code = f"""if True:
+        import sys
+        from pathlib import Path
+        from cachegrind_bench.cli.main import main
+        from cachegrind_bench.harness import pytest
+        pytest.SCRATCH_BASE = Path({str(tmp_path)!r}) / "scratch"
+        main(["list"])"""
+    folder, named = tmp_path / "scratch", Path("named")
+    folder.mkdir()
+    Path("cg-bench.toml").write_text('[[benchmark]]\npytest = "tests"\npython = "./python"\n')
+    Path("python").write_text(f'#!/bin/sh\necho "$@" > {named}\nexec sleep 60\n')
+    Path("python").chmod(0o755)
+    with subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)}) as tool:
+        deadline = time.monotonic() + 60
+        while not named.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        tool.kill()
+    assert len(os.listdir(folder)) == 1
+    assert not list(tmp_path.glob("cg-bench-*"))
+    Path("python").write_text("#!/bin/sh\nexit 1\n")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 4
+    assert os.listdir(folder) == []
