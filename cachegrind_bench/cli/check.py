@@ -62,7 +62,7 @@ Exit code, as 'git bisect run' expects it:
   1    bad: a regression
   125  cannot be measured in this commit: --prepare, the build or the command fails, times out or is missing, lost more
        than half of its work, or runs under another libc or interpreter; or there is no suite, or it lacks a benchmark that
-       the base has and no other regressed; git tries another commit
+       the base has and no other regressed; or in a bisection the commit's configuration is wrong; git tries another commit
   128  bad usage, a base that cannot be read or is of another machine, or an error in cg-bench: git stops
 
 \b

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -19,10 +20,11 @@ from click.shell_completion import shell_complete
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli.help import Group
 from cachegrind_bench.cli.options import Configured
-from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
+from cachegrind_bench.cli.output import NOTICES, flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError, UsageError
 from cachegrind_bench.interruption import Cancel, is_postponed
 from cachegrind_bench.interruption import interrupt as interrupt_now
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import Configuration
@@ -218,14 +220,14 @@ def read_configured(words: Sequence[str]) -> Configured:
         return Configured(command=command, found=None)
     known = command in _CONFIGURABLE and not {"-h", "--help"} & set(words[:2])
     try:
-        return Configured(command=command, found=_configuration() if known else None)
+        return Configured(command=command, found=_configuration(command) if known else None)
     except CgBenchError as error:
         if command != "ci":
             raise
         return Configured(command=command, found=None, error=error)
 
 
-def _configuration() -> Configuration | None:
+def _configuration(command: str) -> Configuration | None:
     from cachegrind_bench.config.source import find
 
     try:
@@ -236,7 +238,20 @@ def _configuration() -> Configuration | None:
         return None
     from cachegrind_bench.config.load import load
 
-    return load(path, check_files=False)  # which files there are matters to the suite only
+    try:
+        return load(path, check_files=False)  # which files there are matters to the suite only
+    except CgBenchError as error:
+        if command == "check" and _bisects(path):  # a mistake of this commit, which others may not have
+            raise MeasurementError(error.message, hint=error.hint) from error
+        raise
+
+
+def _bisects(file: Path) -> bool:
+    from cachegrind_bench.vcs.revisions import Repository
+
+    with suppress(MeasurementError):
+        return Repository(Path.cwd(), dict(os.environ), Waiting(NOTICES.note)).bisects(file)
+    return False
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, Counts
 from cachegrind_bench.model.result import Run, Score, Status
 from cachegrind_bench.store.baselines import Baselines
+from tests.unit.repositories import PATH, Repository, git_environment
 from tests.unit.samples import failed_benchmark
 
 if TYPE_CHECKING:
@@ -429,3 +431,23 @@ def test_a_benchmark_of_a_suite_that_failed_in_the_base_stops_the_bisection(
     assert (told.code, replay.targets) == (STOP, [])
     assert "the benchmark 'two' is failed" in told.err
     assert cg_bench("check", "-q", "--base", "base.json", "-k", "one").code == GOOD
+
+
+@pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
+@pytest.mark.parametrize(("place", "code"), [("tracked, bisected", SKIP), ("tracked", STOP), ("bisected", STOP)])
+def test_a_wrong_configuration_of_a_commit_that_is_bisected_is_skipped(
+    suite: Result, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, place: str, code: int
+) -> None:
+    save(suite, suite.benchmarks[0])
+    repository = Repository(Path("repository").absolute(), git_environment(Path.cwd()))
+    monkeypatch.chdir(repository.path)
+    Path("cg-bench.toml").write_text("[[benchmark]\n")
+    if "tracked" in place:
+        repository.git("add", "cg-bench.toml")
+    repository.commit("wrong")
+    if "bisected" in place:
+        repository.git("bisect", "start")
+    for command in ([], ["--", "/bin/true"]):
+        told = cg_bench("check", "--base", "../base.json", *command)
+        assert (told.code, told.out) == (code, "")
+        assert told.err.startswith("cg-bench: error: cg-bench.toml:1: ")
