@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cachegrind_bench.compare.call_split import CallCause, CallSplit, Kind, Label
 from cachegrind_bench.compare.explain import Details, FunctionDelta
 from cachegrind_bench.compare.hunks import Blamed, HunkSplit, Side, hunk_split
+from cachegrind_bench.model.call_graph import Calls
 from cachegrind_bench.model.metrics import ZERO
 from cachegrind_bench.model.symbols import UNKNOWN
 from cachegrind_bench.render.comparison import words
@@ -204,9 +206,17 @@ def test_comments_and_layout_are_no_code(file: str, old: str | None, new: str, e
     assert (found.touched == (), found.idle) == (equal, equal)
 
 
+def called(label: Label, base: int, candidate: int) -> CallSplit:
+    calls = {"base": Calls(base, 10 * base), "candidate": Calls(candidate, 10 * candidate)}
+    cause = CallCause(kind=Kind.CALLED, culprit=label, function=label, caller=None, members=2, ir=1, **calls)
+    return CallSplit(rows=(), rest=0, top=0, total=1, cause=cause, way=())
+
+
 def test_what_is_said_is_no_more_than_what_is_certain() -> None:
-    def said(found: HunkSplit, blamed: FunctionDelta | None = None) -> list[str]:
+    def said(found: HunkSplit, blamed: FunctionDelta | None = None, calls: tuple[int, int] | None = None) -> list[str]:
+        label = Label("", "words.c", "count", 4)
         empty: dict[str, Any] = {
+            "calls": None if calls is None else called(label, *calls),
             "rows": (),
             "rest": (),
             "blamed": blamed,
@@ -223,6 +233,10 @@ def test_what_is_said_is_no_more_than_what_is_certain() -> None:
     )
     (text,) = said(split(C, "words.c", 4, (1, 1)))
     assert "such as constants, arguments, and code that was inlined" in text
+    for calls, side in (((0, 9), "base"), ((9, 0), "candidate")):
+        (text,) = said(split(C, "words.c", 4, (1, 1)), calls=calls)
+        assert f"was changed: count may be inlined in the {side}, which has no calls of it; what other" in text
+    assert "inlined in" not in said(split(C, "words.c", 4, (1, 1)), calls=(1, 9))[0]
     nowhere = FunctionDelta(name="count", file=UNKNOWN, base=ZERO, candidate=ZERO)
     assert said(split(C, "words.c", 4, (1, 1)), nowhere) == []
     (text,) = said(split(PYTHON, "words.py", 6, (16, 16), executed=(1, 6, 9)))

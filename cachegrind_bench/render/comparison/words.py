@@ -550,12 +550,20 @@ def hunk_remarks(details: Details | None) -> list[str]:
         if details.python is None and details.blamed is not None and details.blamed.file == UNKNOWN:
             return []  # without debug information it is not known where the function is
         unsaid = "constants, arguments, and code that was inlined where lines are not recorded (--lines)"
-        return [
-            f"no function that explains the difference was changed; what other lines do, such as {unsaid}, cannot be said"
-        ]
+        what = f"no function that explains the difference was changed{_inlined(details)}"
+        return [f"{what}; what other lines do, such as {unsaid}, cannot be said"]
     part = f", {percent(Fraction(found.ir, found.total))} of the difference," if found.total else ""
     places = "; ".join(map(_changed, found.touched[:MOST_HUNKS]))
     return [f"{signed(found.ir)} instructions{part} are of functions that the change touches: {places}"]
+
+
+def _inlined(details: Details) -> str:
+    """Say why a function that was not changed may be called on one side only."""
+    found = details.cause
+    if found is None or (found.base.number and found.candidate.number):
+        return ""
+    side = "candidate" if found.base.number else "base"
+    return f": {function_name(found.function)} may be inlined in the {side}, which has no calls of it"
 
 
 def _changed(row: Touched) -> str:
