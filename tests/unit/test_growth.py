@@ -227,6 +227,14 @@ def test_a_group_has_a_difference_of_its_own_and_the_worst_state_holds() -> None
     assert same.verdict is State.UNCHANGED
 
 
+def test_a_group_of_which_too_few_sizes_were_chosen_is_not_compared() -> None:
+    (base,), (candidate,) = group(linear)[:1], group(quadratic)[:1]
+    plain = compare(result(benchmarks=(base,)), result(benchmarks=(candidate,)), gates(threshold="1%"))
+    whole = grown(group(linear))
+    for before in (grown([base]), whole):
+        assert with_growth(plain, {"sort": before}, {"sort": grown([candidate])}) == plain
+
+
 def test_three_sizes_say_nothing_and_the_report_says_so() -> None:
     found = grown(group(linear)[:3])
     assert (found.growth, found.judged) == (None, None)
