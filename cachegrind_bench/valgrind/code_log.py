@@ -32,6 +32,7 @@ from cachegrind_bench.valgrind.out_format import decode, reading
 
 Place = tuple[str, str, int]  # file, function, and the place of a character in the file, -1 if unknown
 _ANONYMOUS = "(anonymous)"
+_JVM_FOLDER = Path("/tmp")  # noqa: S108 - the JVM's choice
 # One for each address above that of new code: 140,000 pieces in descending order, or 200,000 in a random one, take a second.
 _MOST_SHIFTS = 10_000_000_000
 _CREATION = re.compile(
@@ -156,6 +157,15 @@ def read_code(out: Path, pid: int) -> CompiledCode | None:
         with suppress(FileFormatError), reading(path) as stream:  # it is for names only
             found.read(stream)
     return found if paths else None
+
+
+def remove_unfinished(out: Path) -> None:
+    """Remove what JVMs of this folder have left if they were killed: each writes here, whatever TMPDIR is, before its log."""
+    for log in out.glob("log.*"):
+        pid = log.suffix[1:]
+        for left in _JVM_FOLDER.glob(f"hs_c*_pid{pid}.log") if pid.isdecimal() else ():
+            with suppress(OSError):
+                left.unlink()
 
 
 def _ends_of_lines(path: Path) -> list[int]:

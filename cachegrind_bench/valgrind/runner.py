@@ -207,7 +207,13 @@ class ValgrindRunner:
             *flags, log = collect.loop.log
             words[:0] = (*flags, log.format(self.scratch.out))
         argv = (self.valgrind.launcher, *options, program, *words)
-        outcome = self._launch(target, argv, tool=tool, echo=self._echo(target))
+        try:
+            outcome = self._launch(target, argv, tool=tool, echo=self._echo(target))
+        finally:
+            if collect.loop is not None and collect.loop.log:
+                from cachegrind_bench.valgrind.code_log import remove_unfinished  # few compile
+
+                remove_unfinished(self.scratch.out)
         with reading_out_files():
             _restore(self.scratch.out, outcome.places)
         if self.keep is not None:
