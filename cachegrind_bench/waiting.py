@@ -43,20 +43,33 @@ class Waiting:
     @contextmanager
     def watched(self, what: str, longest: float | None = None, give_up: Callable[[], object] = int) -> Generator[None]:
         """Look from a thread during a wait that lets nothing else happen, and give up when it has taken this long."""
-        since, over = time.monotonic(), threading.Event()
+        since = time.monotonic()
 
-        def watch() -> None:
-            while not over.wait(0.5):
-                past = time.monotonic() - since
-                self.look(what, past)
-                if longest is not None and past >= longest:
-                    give_up()
-                    return
+        def look() -> bool:
+            past = time.monotonic() - since
+            self.look(what, past)
+            if longest is None or past < longest:
+                return False
+            give_up()
+            return True
 
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
+        with repeated(look):
             yield
-        finally:
-            over.set()
-            thread.join()
+
+
+@contextmanager
+def repeated(look: Callable[[], object], pause_s: float = 0.5) -> Generator[None]:
+    """Call this from a thread over and over during the block, until it returns True."""
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.wait(pause_s) and look() is not True:
+            pass
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -5,20 +5,28 @@ Where that failed for one, it is measured alone, and says how.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.model.text import counted
+from cachegrind_bench.valgrind import forks
+from cachegrind_bench.waiting import repeated
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.valgrind.options import Tool
     from cachegrind_bench.valgrind.runner import Measurement, Target, ValgrindRunner
+
+_LOOK_S, _LONG_S = 0.5, 60.0
 
 
 def companies(specs: Iterable[BenchmarkSpec], count: int, needs_calls: Callable[[str], bool]) -> dict[str, Company]:
@@ -39,7 +47,7 @@ def companies(specs: Iterable[BenchmarkSpec], count: int, needs_calls: Callable[
     for _, members in alike:
         for place in range(count):
             part = members[place::count]
-            company = Company([spec.command[1:] for spec in part])
+            company = Company([spec.command[1:] for spec in part], [spec.id for spec in part])
             found |= {spec.id: company for spec in part}
     return found
 
@@ -47,18 +55,20 @@ def companies(specs: Iterable[BenchmarkSpec], count: int, needs_calls: Callable[
 class Company:
     """What came of the benchmarks with these words after the program's name, in each round. Threads may share it."""
 
-    def __init__(self, members: Sequence[tuple[str, ...]]) -> None:
-        self.members = members
+    def __init__(self, members: Sequence[tuple[str, ...]], ids: Sequence[str]) -> None:
+        self.members, self.ids = members, ids
         self.lock = Lock()
         self.warm: dict[str, Outcome] = {}  # by why they see the project where it is
         self.rounds: list[dict[tuple[str, ...], Measurement]] = []
 
 
 class CompanyRunner:
-    """A `Runner` for the member of a company that has these words."""
+    """A `Runner` for the member of a company that has these words. One that takes long is noted, as the others wait for it."""
 
-    def __init__(self, runner: ValgrindRunner, company: Company, words: tuple[str, ...]) -> None:
-        self._runner, self._company, self._words, self._round = runner, company, words, 0
+    def __init__(
+        self, runner: ValgrindRunner, company: Company, words: tuple[str, ...], note: Callable[[str], object]
+    ) -> None:
+        self._runner, self._company, self._words, self._note, self._round = runner, company, words, note, 0
 
     def warm_up(self, target: Target) -> Outcome:
         """Execute natively, unless another member has."""
@@ -86,7 +96,25 @@ class CompanyRunner:
         members, more = self._company.members, target.argv[1 + len(self._words) :]
         if target.timeout_ms is not None or len(members) == 1:
             return {}
-        with suppress(CgBenchError):  # an execution of its own shows whose fault it is
+        # An execution of its own shows whose fault it is.
+        with suppress(CgBenchError), _watched(self._runner.scratch.path, self._company.ids, self._note):
             found = self._runner.measure_together(target, [(*words, *more) for words in members])
             return {words: one for words, one in zip(members, found, strict=bool(found)) if one is not None}
         return {}
+
+
+def _watched(folder: Path, ids: Sequence[str], note: Callable[[str], object]) -> AbstractContextManager[None]:
+    """Note which member is executed, each time that it has taken twice as long."""
+    at: int | None = None
+    since, next_s = 0.0, _LONG_S
+
+    def look() -> None:
+        nonlocal at, since, next_s
+        now = forks.running(folder, len(ids))
+        if now != at:
+            at, since, next_s = now, time.monotonic(), _LONG_S
+        elif at is not None and (past := time.monotonic() - since) >= next_s:
+            next_s *= 2
+            note(f"{ids[at]} has run for {past:.0f} s, while {counted(len(ids) - 1, 'other')} must wait")
+
+    return repeated(look, _LOOK_S)

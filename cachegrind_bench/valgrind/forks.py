@@ -68,14 +68,22 @@ def variables(folder: str) -> Mapping[str, str]:
 
 
 def ended(folder: Path, count: int) -> list[tuple[int, int]]:
-    """Return the number of each of this many children that came to its end, and its wait status, in the order of the lines.
+    """Return the number of each of this many children that came to its end, and its wait status, in the order of the lines."""
+    return _reports(folder, count)[1:]
 
-    A child may have put anything in the place of that file.
-    """
+
+def running(folder: Path, count: int) -> int | None:
+    """Return which of this many children, one after the other, is executed now; None before the first and after the last."""
+    at = len(_reports(folder, count)) - 1
+    return at if 0 <= at < count else None
+
+
+def _reports(folder: Path, count: int) -> list[tuple[int, int]]:
+    """Read how children ended, with the empty one. Each may have put anything in the place of that file."""
     with suppress(OSError, struct.error):
         number = os.open(folder / "forked", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            return list(_ENDED.iter_unpack(os.read(number, (1 + count) * _ENDED.size)))[1:]
+            return list(_ENDED.iter_unpack(os.read(number, (1 + count) * _ENDED.size)))
         finally:
             os.close(number)
     return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.hermetic.scratch import Scratch
 from cachegrind_bench.suite.company import Company, CompanyRunner, companies
 from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.options import Loop, Tool
@@ -27,8 +29,9 @@ LOOP = Loop(words={1: ("-n",)}, native=(), rehearsal=("", "-n"))
 
 
 class Fake:
-    def __init__(self, *found: Sequence[Measurement | None] | Exception) -> None:
-        self.found, self.log = [*found], list[Any]()
+    def __init__(self, *found: Sequence[Measurement | None] | Exception, folder: Path = Path("/nonexistent")) -> None:
+        self.found, self.log, self.notes = [*found], list[Any](), list[str]()
+        self.scratch = Scratch(path=folder, lock=-1)
 
     def warm_up(self, target: Target) -> Outcome:
         self.log.append(("warm-up", target.argv[1]))
@@ -52,8 +55,8 @@ def target(word: str, **changes: Any) -> Target:
 
 
 def members(fake: Fake) -> list[CompanyRunner]:
-    company = Company([("a",), ("b",)])
-    return [CompanyRunner(fake, company, words) for words in company.members]  # type: ignore[arg-type]
+    company = Company([("a",), ("b",)], ["x/a", "x/b"])
+    return [CompanyRunner(fake, company, words, fake.notes.append) for words in company.members]  # type: ignore[arg-type]
 
 
 def test_the_first_has_all_measured_and_each_gets_its_own() -> None:
@@ -88,6 +91,27 @@ def test_one_that_fails_at_the_constant_path_is_warmed_up_and_measured_alone_whe
     second.measure(target("b"), Tool.CALLGRIND)
     together = [("a", "-n"), ("b", "-n")]
     assert fake.log == [("warm-up", "a"), ("warm-up", "a"), ("callgrind", "a"), together]
+
+
+def test_one_that_hangs_is_named_as_the_others_wait_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.suite.company._LOOK_S", 0.005)
+    monkeypatch.setattr("cachegrind_bench.suite.company._LONG_S", 0.05)
+    fake = Fake(folder=tmp_path)
+
+    def hanging(_target: Target, lines: Sequence[tuple[str, ...]]) -> list[Measurement | None]:
+        for count, at in enumerate(("x/a", "x/b"), 1):
+            (tmp_path / "forked").write_bytes(struct.pack("=2i", 1, 0) * count)
+            deadline = time.monotonic() + 60
+            while not any(line.startswith(at) for line in fake.notes):
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+        return [measurement() for _ in lines]
+
+    monkeypatch.setattr(fake, "measure_together", hanging)
+    members(fake)[0].measure(target("a"), Tool.CALLGRIND)
+    assert {*fake.notes} >= {f"{at} has run for 0 s, while 1 other must wait" for at in ("x/a", "x/b")}
+    (tmp_path / "forked").write_bytes(struct.pack("=6i", *range(6)))
+    assert forks.running(tmp_path, 2) is forks.running(tmp_path / "none", 2) is None
 
 
 def test_a_program_with_an_allocator_of_its_own_is_known(tmp_path: Path) -> None:
