@@ -5,212 +5,81 @@ few harmless edits of imported modules moved a benchmark by 4.6 %, all of it in 
 allocators begin on fresh memory, at the same place within a page. Takes about as much memory as was free.
 """
 
-# ruff: noqa: ERA001 - the source of machine code
-
 from __future__ import annotations
 
 import ctypes
 import functools
 import gc
-import mmap
-import operator
 import platform
 import struct
-import sys
-from itertools import repeat
 from typing import Any, Final
 
 from cachegrind_bench.region.requests import executable
-from cachegrind_bench.startup.os_functions import Real
 
-# CPython's Objects/obmalloc.c on 64-bit machines, 3.10 and later: blocks in pools of 16 KiB with a header, in arenas.
-_POOL, _POOL_HEADER, _ARENA = 1 << 14, 48, 1 << 20
-_STEP, _LARGEST_BLOCK = 16, 512
-_SIZES: Final = range(_LARGEST_BLOCK, 0, -_STEP)
-_ONE_DIGIT = 1 << 20  # of an int's digits, which have 30 bits; small ones are always there
-_BYTES_HEADER: Final = sys.getsizeof(b"")
-# glibc's malloc/malloc.c: a chunk has 8 bytes more than was asked for, and is a multiple of 16 and at least 32 bytes long.
-# Up to 1,040 bytes it keeps them for their thread, by their size; from 128 KiB on it maps each on its own. What is left at the
-# heap's end before the heap grows are 64 KiB.
+# What fresh_heap.c, next to this file, is compiled to.
+_TAKE: Final = {
+    "x86_64": bytes.fromhex(
+        "4155415455534889fb5148837f48007405e894000000bd0002000041bd004000004c89e831d24c8b6350b90100000048f7f54883f828760d"
+        "b92800000031d248f7f14889c14c0fafe14d85e4740a4889ef49ffccff13ebf14883ed1075c348837b5800740f5a4889df5b5d415c415de9"
+        "32020000585b5d415c415dc3415441bc1e000000554889fdbf0002000053ff55004889c3bf00020000ff550041ffcc75f3488d43d05b5d41"
+        "5cc3415741564155415441bc00020000554889fd534883ec58b8d03f000031d24531ed4531ff49f7f44869d8e80300004989c64c89e7ff55"
+        "004889c181e1ff3f00004883f93074464d85ff75134885c00f849901000048ffcb7552e98f0100004b8d5425004839c274174885c00f847c"
+        "01000048ffcb0f84730100004531ffeb2c49ffc74885d27516e96101000048ffcb0f845801000041bf01000000eb0e48ffcb0f8447010000"
+        "4d39f773054989c5eb814983ec100f855dffffff41bce803000031ff4531c94183c8ff31d2be00001000b922000000ff5510be0000100048"
+        "89c34889c7ff5518f7c3ffff0f0074244889de4531c94183c8ff31d248f7de31ffb92200000081e6ffff0f00ff551049ffcc75ae41bc0220"
+        "00004889efe8b2feffff4839d8740a49ffcc75eee9be000000bb0002000031d2b8d03f00004c8d7c241048f7f348890424488d43ef4883f8"
+        "704d19e44531f64183e4044983c40449ffc64889df41bd01000000ff55004b8944f7f84889df49ffc5ff55004c392c2475f14d39f475d84c"
+        "8b2c2449ffcc49ffcd4c89e8480fafc348890424488b34244d89ee4889f748897424084b033ce7ff5508488b7424084829de49ffce75e449"
+        "83ec0173d74883eb100f8567ffffff4889efe8fdfdffff25ffff0f00483d00c00000740b4883fb41740548ffc3ebe04883c4585b5d415c41"
+        "5d415e415fc341564155415455bd00000100534889fb31ff4881eca0000000ff53384889e74989c4ff53404c2b6424484c8b6b5849ffcc4c"
+        "8d75f84c89f7ff532048ffc84c39e0730a4d85ed740549ffcdebe84881fd1004000077164883ed104883fd1f77d1bd410000004c8d642450"
+        "eb264881fd21080000760548d1edebb7bd10040000ebb0ffcd746fbff87f0000ff53204885c074624c89e7ff5340488b842498000000488d"
+        "9000e0feff4881fa00e0000077d1488b5360488dbc10f8fffeffff5320bf00800000ff53204889c74885c07425488b6b28ba0080000031f6"
+        "ff53304881c4a00000005b4889c74889e85d415c415d415effe04881c4a00000005b5d415c415d415ec3"
+    ),
+    "aarch64": bytes.fromhex(
+        "f353bda9f30300aa012440f9f55b01a9f77b02a9410000b430000094144080d2160088d2170580d2c00ad49a752a40f91fa000f1a9010054"
+        "0008d79ab57e009b950100b5944200f101ffff54602e40f9a00100b4f55b41a9e00313aaf77b42a9f353c3a8a8000014200080d2f4ffff17"
+        "610240f9e00314aab50600d120003fd6f0ffff17f55b41a9f77b42a9f353c3a8c0035fd6f353bea9f30300aa004080d2f57b01a9d5038052"
+        "610240f920003fd6f40300aa610240f9004080d220003fd6b506007181ffff54f57b41a980c200d1f353c2a8c0035fd6f353b5a9f40300aa"
+        "f55b01a9154080d2f76302a9f96b03a919fa87d21a7d80d2fb7304a9fe2b00f9380bd59a170080d2160080d2137f1a9b810240f9e00315aa"
+        "20003fd6013440923fc000f1e00d0054760100b5600000b4730600f1e1010054f55b41a9f76342a9f96b43a9fb7344a9fe2b40f9f353cba8"
+        "c0035fd6f702158bff0200ebe0000054c0feffb4730600f180feff54160080d2f70300aae7ffff17d6060091f7fdffb4730600f1a0fdff54"
+        "1f0316eb28ffff54b54200f161fbff54157d80d2860a40f9020080520102a0d2050080d20400801243048052000080d2c0003fd6820e40f9"
+        "f30300aa0102a0d240003fd67f4e40f280010054860a40f9e10313cb214c4092050080d2040080124304805202008052000080d2c0003fd6"
+        "b50600f101fdff54550084d2e00314aaa3ffff971f0013eb01070054f8c30191134080d219fa87d21a0180d29b0080d2604600d1150080d2"
+        "360bd39a1fbc01f15c939b9a810240f9e00313aa370080d220003fd6007b35f8810240f9f7060091e00313aa20003fd6df0217eb61ffff54"
+        "a00600911f001ceb61040054d60600d1c17e139bfc0301aaf70316aa820640f9e13700f9007b75f88003008b40003fd6e13740f99c0313cb"
+        "f70600f101ffff54b50600d1bf0600b161feff54734200f181fbff54530880d2e00314aa74ffff97004c40921f3040f140f3ff54730600f1"
+        "41ffff5497ffff17730600f1a0f2ff54360080d2a1ffff17b50600f181f8ff5490ffff17f50300aacfffff17f353b2a9f30300aa3400a0d2"
+        "011c40f9f55b01a9000080d2f76302a9188280d2fe1b00f920003fd6f50300aa602240f9e803019100003fd6e04740f9762e40f9b50200cb"
+        "b50600d1972200d102000014d60600d1611240f9e00317aa20003fd6000400d11f0015eb4200005436ffffb59f4210f128040054944200d1"
+        "9f7e00f148feff54f543029134088052602240f9e80315aa00003fd6e06f40f9014840d13f3840f128030054611240f9004040d1623240f9"
+        "002000d10000028b20003fd6611240f9000090d220003fd6a00200b4748e42a9020090d20100805260003fd6f55b41a9f00314aaf76342a9"
+        "fe1b40f9f353cea800021fd680fe41d39f8620f11480989ad1ffff1794060071a0000054611240f900ff8fd220003fd680fbffb5f55b41a9"
+        "f76342a9fe1b40f9f353cea8c0035fd6"
+    ),
+}
+# Those that it calls, in the order of its argument.
+_OF_PYTHON: Final = "PyObject_Malloc", "PyObject_Free"
+_OF_LIBC: Final = "mmap", "munmap", "malloc", "free", "memset", "sbrk", "mallinfo2"
 _PAGE, _LINE, _LEAST_MOVED = 4096, 64, 1040
-# Takes chunks of glibc's heap, and leaves its end where it always is: a call of a C function by ctypes takes some 2,500
-# simulated instructions, and all of this takes a hundred of them. By GCC for x86-64, with -Os -fPIC -fno-stack-protector
-# -fcf-protection=none -fomit-frame-pointer -fno-asynchronous-unwind-tables:
-#
-#     typedef unsigned long word;
-#     struct mallinfo2 { word others[9], keepcost; };
-#     struct asked {
-#         word (*malloc)(word), (*free)(word), (*memset)(word, int, word), (*sbrk)(word);
-#         struct mallinfo2 (*mallinfo2)(void);
-#         word most, moved;
-#     };
-#     void take(struct asked *c)
-#     {
-#         word end = c->sbrk(0) - c->mallinfo2().keepcost, most = c->most, spare, rest;
-#         for (word size = 65536; size >= 32; size = size <= 1040 ? size - 16 : size / 2 > 1040 ? size / 2 : 1040)
-#             while (c->malloc(size - 8) - 1 < end - 1 && most)
-#                 most--;
-#         for (int round = 64; (spare = c->mallinfo2().keepcost - 65536) - 8192 > 65536 - 8192; round--)
-#             if (!round || !c->malloc(32768 - 8))
-#                 return;
-#         c->malloc(spare + c->moved - 8);
-#         if ((rest = c->malloc(32768)))
-#             c->free(c->memset(rest, 0, 32768));
-#     }
-_TAKE: Final = bytes.fromhex(
-    "41564155415455bd00000100534889fb31ff4881eca0000000ff53184889e74989c4ff53204c2b6424484c8b6b2849ffcc4c8d75f84c89f7"
-    "ff1348ffc84c39e0730a4d85ed740549ffcdebe94881fd1004000077164883ed104883fd1f77d2bd410000004c8d642450eb254881fd2108"
-    "0000760548d1edebb8bd10040000ebb1ffcd746cbff87f0000ff134885c074604c89e7ff5320488b842498000000488d9000e0feff4881fa"
-    "00e0000077d2488b5330488dbc10f8fffeffff13bf00800000ff134889c74885c07425488b6b08ba0080000031f6ff53104881c4a0000000"
-    "5b4889c74889e85d415c415d415effe04881c4a00000005b5d415c415d415ec3"
-)
-_AT_ONCE: Final = 64  # a tuple of 64 is larger than the largest block
-_MOST_ROUNDS = 1000
 _ALL = 1 << 20
-# Of the 64 pools of an arena, this many are left, to begin at the same place of one. Beginning takes one or two.
-_POOLS_LEFT = 60
-_SMALL, _POOLS_OF_SMALL, _POOLS_OF_OTHERS = (
-    128,
-    8,
-    4,
-)  # how many are held; most objects are small blocks, but few have only 16 bytes
-_FEW = 4
-_STATISTICS_BYTES = 1 << 16
-_STDERR = 2
 
 # From one layout to the next, glibc's heap moves by this many lines: odd, so that all of the 64 lines of a page come, and the first
-# ones lie far apart. CPython's moves by this part of a pool, so that many layouts begin in the pools that are held.
-_STRIDE, _STEPS_OF_POOL = 27, 40
-
-_kept: list[Any] = []
+# ones lie far apart. CPython's moves by a part of a pool.
+_STRIDE = 27
 
 
 def take_free_memory() -> None:
     """Take all memory that is free in both allocators; ends early where they are not the usual ones."""
     gc.collect()
-    _take_blocks()
-    take_chunks(_ALL)
+    _take(1, 0, _ALL, 0)
 
 
 def move_blocks(steps: int) -> None:
     """Let CPython's heap go on this many steps further within its pools."""
-    _kept.append([_blocks(size, steps * max(1, _POOL // size // _STEPS_OF_POOL)) for size in _SIZES])
-
-
-def _take_blocks() -> None:
-    """Take the blocks that CPython's allocator has free, and end near the beginning of an arena."""
-    if not all(_take_blocks_of(size) for size in _SIZES):
-        return
-    _align_arenas()
-    _take_pools(_unused_pools() + 1)
-    for size in _SIZES:
-        _hold_pools(size)
-    if (unused := _unused_pools()) < _POOLS_LEFT:
-        _take_pools(unused + 1)
-        unused = _unused_pools()
-    _take_pools(unused - _POOLS_LEFT)
-
-
-def _align_arenas() -> None:
-    """Let the next arenas begin at multiples of their size, where memory is mapped into the first hole, as Valgrind does.
-
-    Of an arena that does not, all blocks up to such a multiple take four instructions more to be freed than those beyond
-    (`arena_map_is_used`): a loop over 30,000 ints moved by 1.5 % with whether imported modules had been compiled before.
-    """
-    libc = _libc()
-    for _ in range(_MOST_ROUNDS):
-        place = _map(_ARENA)
-        libc.munmap(place, _ARENA)
-        if not place % _ARENA:
-            return
-        _map(-place % _ARENA)
-
-
-def _map(size: int) -> int:
-    return int(_libc().mmap(None, size, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0))
-
-
-def _hold_pools(size: int) -> None:
-    """Keep one block in each of the next pools: else a call would take pools and give them back, by where it begins in one."""
-    each = (_POOL - _POOL_HEADER) // size
-    blocks = _blocks(size, each * (_POOLS_OF_SMALL if _STEP < size <= _SMALL else _POOLS_OF_OTHERS))
-    _kept.append(blocks[::each])  # the others are freed, the last one first, and so are taken again in their order
-
-
-def _take_pools(count: int) -> None:
-    _kept.append(_blocks(_LARGEST_BLOCK, count * ((_POOL - _POOL_HEADER) // _LARGEST_BLOCK)))
-
-
-def _unused_pools() -> int:
-    """Return how many pools the arenas have left, as CPython writes it to the standard error."""
-    file, saved = Real.memfd_create("cg-bench"), Real.dup(_STDERR)
-    try:
-        Real.dup2(file, _STDERR)
-        sys._debugmallocstats()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        Real.dup2(saved, _STDERR)
-        before, found, _ = Real.pread(file, _STATISTICS_BYTES, 0).partition(b" unused pools")
-        return int(before.rpartition(b"\n")[2]) if found else _POOLS_LEFT
-    finally:
-        Real.close(saved)
-        Real.close(file)
-
-
-def _take_blocks_of(size: int) -> bool:
-    """Take all free blocks of one size, until a fresh pool has been used up. False where that does not come: another allocator."""
-    count = (_POOL - _POOL_HEADER) // size
-    for _ in range(_MOST_ROUNDS):
-        taken = _blocks(size, count)
-        _kept.append(taken)
-        places = list(map(id, taken))
-        steps = list(map(operator.sub, places[1:], places))
-        # One step into another pool, and what this function itself takes meanwhile.
-        if len(steps) - steps.count(size) <= _FEW:
-            _kept.append(_blocks(size, (_POOL - places[-1] % _POOL) // size - 1))
-            return True
-    return False
-
-
-def _blocks(size: int, count: int) -> list[Any]:
-    """Allocate this many blocks of one size, one after the other."""
-    if size == _STEP:
-        return [object() for _ in repeat(None, count)]
-    if size == 2 * _STEP:
-        return list(range(_ONE_DIGIT, _ONE_DIGIT + count))
-    # Takes 215 instructions for each block, where calls of `operator.mul` take 500, and those of `bytes` 890.
-    unpack, zeros = _unpacking(size)
-    taken: list[Any] = []
-    for _ in repeat(None, count // _AT_ONCE):
-        taken += unpack(zeros)
-    taken += map(operator.mul, repeat(b"\0", count % _AT_ONCE), repeat(size - _BYTES_HEADER))
-    return taken
-
-
-@functools.cache
-def _unpacking(size: int) -> tuple[Any, bytes]:
-    """Return what makes many bytes of this size at once, and of what."""
-    many = struct.Struct(f"{size - _BYTES_HEADER}s" * _AT_ONCE)
-    return many.unpack, bytes(many.size)
-
-
-@functools.cache
-def _libc() -> Any:
-    """Return the C library, once: to load it makes a type."""
-    libc: Any = ctypes.PyDLL(None)
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-    libc.mmap.restype, libc.munmap.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_size_t]
-    return libc
-
-
-@functools.cache
-def _taker() -> tuple[Any, Any, bytes] | None:
-    """Return the page of the function that takes chunks, that function, and the addresses that its argument begins with."""
-    libc = _libc()
-    if platform.machine() != "x86_64" or not hasattr(libc, "mallinfo2"):  # glibc 2.33 and later
-        return None
-    page, address = executable(_TAKE)
-    functions = libc.malloc, libc.free, libc.memset, libc.sbrk, libc.mallinfo2
-    addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
-    return page, ctypes.PYFUNCTYPE(None)(address), struct.pack("=5Q", *addresses)
+    _take(0, steps, 0, 0)
 
 
 def take_chunks(most: int, layout: int = 0) -> None:
@@ -218,6 +87,31 @@ def take_chunks(most: int, layout: int = 0) -> None:
 
     What comes after it has always as much room before the heap's end, and is in the caches, as memory that is used again is.
     """
-    if (taker := _taker()) is not None:
-        _page, take, addresses = taker
-        take(addresses + struct.pack("=2Q", most, layout and _LEAST_MOVED + layout * _STRIDE * _LINE % _PAGE))
+    _take(0, 0, most, layout and _LEAST_MOVED + layout * _STRIDE * _LINE % _PAGE)
+
+
+def _take(*asked: int) -> None:
+    taker = _taker()
+    if taker is not None:
+        taker[1](_argument(*asked))
+
+
+@functools.cache
+def _argument(*asked: int) -> bytes:
+    """Return the argument of the function that takes memory; kept, as what is freed afterwards is a hole in the heap."""
+    taker = _taker()
+    return b"" if taker is None else taker[-1] + struct.pack("=4Q", *asked)
+
+
+@functools.cache
+def _taker() -> tuple[Any, Any, bytes] | None:
+    """Return the page of the function that takes memory, that function, and the addresses that its argument begins with."""
+    libc: Any = ctypes.PyDLL(None)  # once: to load it makes a type
+    code = _TAKE.get(platform.machine())
+    if code is None or not hasattr(libc, "mallinfo2"):  # glibc 2.33 and later
+        return None
+    page, address = executable(code)
+    own = [getattr(ctypes.pythonapi, name) for name in _OF_PYTHON]
+    functions = [*own, *(getattr(libc, name) for name in _OF_LIBC)]
+    addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
+    return page, ctypes.PYFUNCTYPE(None)(address), struct.pack("=9Q", *addresses)

@@ -186,6 +186,15 @@ class Meter:
         self._is_copy = False
         self.record: dict[str, Any] | None = None
 
+    def rehearse(self) -> None:
+        """Execute what surrounds the calls of each benchmark once, for its process to inherit how Valgrind translated it."""
+        with executed():
+            Between().watch()
+        if can_be_spread():
+            codes = {plainly.__code__}
+            forget_specialised(codes)
+            keep_specialised(codes)
+
     def measure(self, work: Work, empty: Callable[..., Any] | None = None) -> Any:
         """Measure, and return what the last call returned.
 

@@ -129,6 +129,7 @@ class Inner:
         for item in session.items:
             make_room(item)
         remember_types()
+        self._meter.rehearse()
         take_free_memory()
         gc.freeze()
         flush()

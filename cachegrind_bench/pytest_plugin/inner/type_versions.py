@@ -17,6 +17,7 @@ import sys
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from types import CodeType
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ _VERSION_OFFSET: Final = 384
 # A class may have 1,000 versions, and all static types together 65,535, since CPython 3.13 and 3.12.
 _MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
 _WIDTH, _ROOT_AND_LAST = 16, 2  # 4,000 versions take 5 million instructions; 6 with a half or twice of that
+# What the next version is when types are remembered, and when look-ups are spread: in between, a test takes few hundreds.
+_REMEMBERED_AT, _SPREAD_AT = 0, 512
 _PATIENCE = 6  # steps from wanting no shared entry to accepting some
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # Of the words of an entry, and a version that no type will come to: one of 0 is that of types without any.
@@ -43,7 +46,8 @@ _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 # How often to look for it: what is executed between a look-up and the reading may have taken its entry.
 _TRIES = 5
 
-_known: list[type] = []
+# By their names: who looks at all of them copies a thousand pages in the process of each benchmark.
+_known: dict[str, list[type]] = {}
 _modified: Any = ctypes.pythonapi.PyType_Modified
 _modified.argtypes, _modified.restype = [ctypes.py_object], None
 # A type's name as it was defined: its metaclass may have another idea of it.
@@ -73,10 +77,10 @@ def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUp
 def spread_look_ups(look_ups: LookUps) -> None:
     """Give types versions that keep these look-ups apart; bases first, as a type gets its version after them.
 
-    The next version is 0 afterwards, in the cache: a benchmark may make types in each call.
+    The next version is always the same afterwards, in the cache: a benchmark may make types in each call.
     """
     names = {name: {id(sys.intern(one)) for one in found} for name, found in look_ups.items()}
-    types = _named(names, (*_known, *_new_types()))
+    types = _named(names, [*chain.from_iterable(_known.get(name, ()) for name in names), *_new_types()])
     if len({_name(kind) for kind in types}) < len(names):  # what a library defines in C is not seen there
         types = _named(names, _all_types())
     _modified(object)
@@ -93,12 +97,15 @@ def spread_look_ups(look_ups: LookUps) -> None:
             _modified(kind)
             entries = {_entry(_new_version(kind), name) for name in names[_name(kind)]}
         taken |= entries
-    _burn_to(0)
+    _burn_to(_SPREAD_AT)
 
 
 def remember_types() -> None:
     """Remember which types there are, which takes long; the garbage collector knows what comes later, if all else is frozen."""
-    _known[:] = _all_types()
+    _known.clear()
+    for kind in _all_types():
+        _known.setdefault(_name(kind), []).append(kind)
+    _burn_to(_REMEMBERED_AT)
 
 
 def can_be_spread() -> bool:
