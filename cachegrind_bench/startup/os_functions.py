@@ -30,12 +30,8 @@ class Real:
     open_number = staticmethod(os.open)
     read = staticmethod(os.read)
     write = staticmethod(os.write)
-    dup = staticmethod(os.dup)
-    dup2 = staticmethod(os.dup2)
     close = staticmethod(os.close)
-    pread = staticmethod(os.pread)
     stat = staticmethod(os.stat)
-    memfd_create = staticmethod(os.memfd_create)
 
     @classmethod
     def own_process(cls) -> bytes:

@@ -187,13 +187,18 @@ class Meter:
         self.record: dict[str, Any] | None = None
 
     def rehearse(self) -> None:
-        """Execute what surrounds the calls of each benchmark once, for its process to inherit how Valgrind translated it."""
+        """Execute once what surrounds the calls of each benchmark, for its process to inherit how Valgrind translated it."""
+        seed_all()
         with executed():
             Between().watch()
         if can_be_spread():
             codes = {plainly.__code__}
             forget_specialised(codes)
             keep_specialised(codes)
+        for number in range(2 * _AGREEING):
+            dumps.write_rehearsed(f"{self.out}/{dumps.of_process(0)}{number}")
+        self._compared(0, -1, _AGREEING)
+        dumps.keep(self.out, None, "")
 
     def measure(self, work: Work, empty: Callable[..., Any] | None = None) -> Any:
         """Measure, and return what the last call returned.
