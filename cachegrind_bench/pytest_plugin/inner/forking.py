@@ -20,7 +20,7 @@ from cachegrind_bench.startup.exchange import FIRST, Exchange, put_current, take
 from cachegrind_bench.startup.os_functions import Real
 
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
-# 3.11 rewrites code at its 8th call. Hence this many of both.
+# 3.11 rewrites code at its 8th call. Hence this many of both, the last of which fork: that takes 10 ms each time.
 _REHEARSALS = 4
 # What a child says of itself. Not by its exit status: tests can end with any.
 _CUT_SHORT, _DONE, _NO_MORE = 0, 1, 2
@@ -71,9 +71,10 @@ def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], N
     word = mmap.mmap(-1, 1 + _NUMBER_BYTES)  # shared with the children
     start = FIRST.to_bytes(_NUMBER_BYTES, "big")
     word[1:] = start
-    for rehearsed in (_nothing, _vanish) * _REHEARSALS:
-        _round(word, rehearsed, _nothing)
-        _count(word)
+    for left in range(_REHEARSALS - 1, -1, -1):
+        for rehearsed in (_nothing, _vanish):
+            _round(word, rehearsed, _nothing, _Unforked(word, rehearsed) if left else Real)
+            _count(word)
     word[1:] = start
     while _round(word, work, bury):
         _count(word)
@@ -93,22 +94,41 @@ def _count(word: mmap.mmap) -> None:
     word[place] += 1
 
 
-def _round(word: mmap.mmap, work: Callable[[int], None], bury: Callable[[int, int, int], None]) -> bool:
+class _Unforked:
+    """What a round that is rehearsed takes for a process that did this."""
+
+    def __init__(self, word: mmap.mmap, work: Callable[[int], None]) -> None:
+        self._word, self._said = word, [_DONE, _CUT_SHORT] if work is _vanish else [_DONE]
+
+    def fork(self) -> int:
+        return Real.getpid()
+
+    def waitpid(self, pid: int, _options: int) -> tuple[int, int]:
+        self._word[0] = self._said.pop()
+        return pid, 0
+
+
+def _round(
+    word: mmap.mmap,
+    work: Callable[[int], None],
+    bury: Callable[[int, int, int], None],
+    processes: type[Real] | _Unforked = Real,
+) -> bool:
     """Do one piece, and return whether there may be more. A function, as nothing of it may be left at the next fork.
 
     What is freed first is taken last: memory goes back in the opposite order, for the next fork to find it in the same.
     """
     word[0] = _CUT_SHORT
-    pid = Real.fork()
+    pid = processes.fork()
     if not pid:
         _in_child(word, work)
-    ended = Real.waitpid(pid, 0)
+    ended = processes.waitpid(pid, 0)
     said = word[0]
     if said == _CUT_SHORT:
-        burier = Real.fork()
+        burier = processes.fork()
         if not burier:
             _in_child(word, bury, *ended)
-        buried = Real.waitpid(burier, 0)
+        buried = processes.waitpid(burier, 0)
         del buried
         del burier
         if word[0] != _DONE:
