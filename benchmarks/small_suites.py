@@ -49,7 +49,7 @@ CALLS = {
     "sha256": "benchmark(lambda: hashlib.sha256(TEXT.encode() * 20).hexdigest())",
 }
 
-WARM_UPS = 10
+WARM_UPS = 5
 STEPS = ("warm-up", "fork", "on", "first", "second", "off")
 CALLGRIND = ("setarch", "-R", "valgrind", "--tool=callgrind", "-q", "--instr-atstart=no", "--cache-sim=yes")
 GEOMETRY = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64", "--callgrind-out-file=/dev/null")
