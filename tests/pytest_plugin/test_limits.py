@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -107,3 +108,42 @@ def test_half_a_word_does_not_end_the_watch(exchange: Exchange) -> None:
         assert late.poll() is None
         put_current(exchange.current, late.pid, 10_000, 10_000)
         late.wait(_PATIENCE_S)
+
+
+# Starts a process that stops it, and ends; says which. A shell that reads would not be stopped in the middle of it.
+_STOPPED_BY_ITS_CHILD = "sh -c 'echo $$; kill -STOP $PPID' & wait; echo went on"
+
+
+def test_the_parent_that_a_benchmark_stopped_is_ended_without_a_time_limit(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "_STOPPED_LOOKS", 3)
+    shell = ["sh", "-c", _STOPPED_BY_ITS_CHILD]
+    with (
+        subprocess.Popen(shell, stdout=subprocess.PIPE, text=True) as parent,
+        TimeLimit(None) as limit,
+        limit.watching(exchange),
+    ):
+        assert parent.stdout is not None
+        put_current(exchange.current, int(parent.stdout.readline()), 10_000, 10_000)
+        assert not parent.stdout.read()
+        assert parent.wait(_PATIENCE_S) == -9
+    assert limit.why(exchange, 10_000, 10_000) is None
+    assert limit.why(exchange, 10_000) == "the process of its file was stopped by a signal for 0.3 s or more"
+
+
+def test_one_that_was_stopped_and_goes_on_in_time_is_left_alone(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "_STOPPED_LOOKS", 10)
+    with subprocess.Popen(["sleep", "60"]) as paused, TimeLimit(None) as limit, limit.watching(exchange):
+        put_current(exchange.current, paused.pid, 10_000, 10_000)
+        for _ in range(4):
+            paused.send_signal(signal.SIGSTOP)
+            time.sleep(0.4)
+            paused.send_signal(signal.SIGCONT)
+            time.sleep(0.4)
+        assert paused.poll() is None
+        paused.send_signal(signal.SIGSTOP)
+        assert paused.wait(_PATIENCE_S) == -9
+    assert limit.why(exchange, 10_000, 10_000) == "was stopped by a signal for 1 s or more"

@@ -1,6 +1,7 @@
-"""Ends benchmarks that take too long: a thread of the pytest that was called watches the measured processes from outside.
+"""Ends benchmarks that take too long, or that were stopped: a thread of the pytest that was called watches the measured processes.
 
-Only the process of that benchmark ends, with all that it has started; the others of its file are measured all the same.
+Only the process of that benchmark ends, with all that it has started; the others of its file are measured all the same,
+unless it has stopped the process of its file, or the one above it: then that one is ended.
 No process is sent a signal that is not at work, and below this one: the system gives numbers of processes out again.
 """
 
@@ -15,12 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
-from cachegrind_bench.hermetic.process_memory import descendants_of
+from cachegrind_bench.hermetic.process_memory import descendants_of, fields_of_stat
 from cachegrind_bench.startup.exchange import Exchange, take_current
 
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.
 _LEAST_FOR_FILES_S = 60.0
+# Not by the clock: after Ctrl-Z, this process did not look either.
+_STOPPED_LOOKS = 100
 
 
 @dataclass(slots=True)
@@ -31,35 +34,34 @@ class _Watched:
     now: tuple[int, ...] | None = None
     since: float = 0.0
     process: _Process | None = None
+    stopped: int = 0  # so often in a row it, or one above it, was seen stopped
 
     def see(self, now: tuple[int, ...] | None) -> None:
         """Take what is there now, and let go of the process that was there before."""
         if self.process is not None:
             self.process.close()
-        self.now, self.since = now, time.monotonic()
+        self.now, self.since, self.stopped = now, time.monotonic(), 0
         self.process = _Process(now[0]) if now and now[0] > 0 else None
 
 
 class TimeLimit:
-    """How long a benchmark may take. As a context, it watches the folders that are being served."""
+    """How long a benchmark may take, None for ever. As a context, it watches the folders that are being served."""
 
     def __init__(self, limit_ms: int | None) -> None:
         self._limit_s = None if limit_ms is None else limit_ms / 1000
         self._watched: list[_Watched] = []
         self._watching = threading.Lock()
-        self._ended: dict[tuple[str, int, int], float] = {}  # folder, file and benchmark, and the limit that held
+        self._ended: dict[tuple[str, int, int], str] = {}  # folder, file and benchmark or -1, and why
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cg-bench time limit", daemon=True)
 
     def __enter__(self) -> Self:
-        if self._limit_s is not None:
-            self._thread.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        if self._limit_s is not None:
-            self._thread.join()
+        self._thread.join()
 
     @contextmanager
     def watching(self, exchange: Exchange) -> Generator[None]:
@@ -75,12 +77,8 @@ class TimeLimit:
                 watched.see(None)
 
     def why(self, exchange: Exchange, number: int, index: int = -1) -> str | None:
-        """Return in words that a benchmark, or the start of its file, took too long; None if it did not."""
-        limit = self._ended.get((exchange.path, number, index))
-        if limit is None:
-            return None
-        hint = "raise --cg-bench-timeout, or give it less work: Valgrind makes it about a hundred times slower"
-        return f"took longer than {limit:g} s under Valgrind and was stopped: {hint}"
+        """Return in words why a benchmark, or with -1 the process of its file or the one above it, was ended here; None if it was not."""
+        return self._ended.get((exchange.path, number, index))
 
     def _watch(self) -> None:
         while not self._over.wait(_LOOK_S):
@@ -95,18 +93,56 @@ class TimeLimit:
         if now is None or now != watched.now:
             watched.see(now)
             return
+        self._look_for_stopped(watched, now)
         _, number, index = now
         key = exchange.path, number, index
-        limit = self._limit_s or 0.0
+        if self._limit_s is None or watched.process is None or key in self._ended:
+            return
+        limit = self._limit_s
         if index < 0:
             limit = max(limit, _LEAST_FOR_FILES_S)
         elif os.path.exists(exchange.report(number, index)):
             limit += _LEAST_FOR_FILES_S
-        if watched.process is None or time.monotonic() - watched.since < limit or key in self._ended:
+        if time.monotonic() - watched.since < limit:
             return
         if watched.process.is_ours() and take_current(exchange.current) == now:
-            self._ended[key] = limit  # first: whoever reports its end asks why
+            what = "what comes before the benchmarks " if index < 0 else ""
+            hint = "raise --cg-bench-timeout, or give it less work: Valgrind makes it about a hundred times slower"
+            # First: whoever reports its end asks why.
+            self._ended[key] = f"{what}took longer than {limit:g} s under Valgrind and was stopped: {hint}"
             watched.process.end()
+
+    def _look_for_stopped(self, watched: _Watched, now: tuple[int, ...]) -> None:
+        """End the process at work, that of its file or the one above it if it was stopped and does not go on: nobody else would."""
+        found = _stopped(now)
+        watched.stopped = 0 if found is None else watched.stopped + 1
+        if found is None or watched.stopped <= _STOPPED_LOOKS:
+            return
+        watched.stopped = 0
+        pid, number, index = found
+        process = _Process(pid)
+        if process.is_ours() and _stopped(now) == found:
+            what = "" if index >= 0 else "the process of its file " if number >= 0 else "the measured process "
+            self._ended[watched.exchange.path, number, index] = (
+                f"{what}was stopped by a signal for {_STOPPED_LOOKS * _LOOK_S:g} s or more"
+            )
+            process.end()
+        process.close()
+
+
+def _stopped(now: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """Return the outermost that is stopped, with its file and benchmark or -1: of the process at work, that of its file, and the one above."""
+    pid, number, index = now
+    found = None
+    for place in dict.fromkeys([(number, index), (number, -1), (-1, -1)]):
+        try:
+            state, parent = fields_of_stat(pid)[:2]
+        except OSError:  # it has gone
+            break
+        if state == b"T":
+            found = (pid, *place)
+        pid = int(parent)
+    return found
 
 
 class _Process:

@@ -31,7 +31,15 @@ from cachegrind_bench.harness.pytest_session.workers import CALLS, FIRST_SLOT, P
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
-from cachegrind_bench.startup.exchange import FIRST, OVERWRITTEN, Exchange, put_order, take_report, translated
+from cachegrind_bench.startup.exchange import (
+    FIRST,
+    OVERWRITTEN,
+    Exchange,
+    put_order,
+    take_current,
+    take_report,
+    translated,
+)
 
 if TYPE_CHECKING:
     from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
@@ -336,11 +344,12 @@ class Lane(Worker):
             return None
         trouble = translated(take_report(self.exchange.trouble(number)), self._paths.real)
         late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
+        current = take_current(self.exchange.current) or (0, number, -1)
+        at = self._items.get((current[1], current[2]) if trouble is None else (number, trouble.get("at", -1)))
+        when = f" while {at.nodeid} ran" if at else ""
         if late is not None:
-            text = f"what comes before the benchmarks {late}"
+            text = f"{late}{when}"
         elif trouble is not None:
-            at = self._items.get((number, trouble.get("at", -1)))
-            when = f" while {at.nodeid} ran" if at else ""
             text = trouble.get("text") or f"the process of its file {ending(trouble)}{when}"
         else:
             error = self.future.exception() if over else None
