@@ -7,8 +7,9 @@ plain value.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +18,7 @@ import msgspec
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     import requests
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from github.GithubRetry import GithubRetry
     from github.Issue import Issue as GithubIssue
     from github.IssueComment import IssueComment
+    from github.PaginatedList import PaginatedList
     from github.Repository import Repository
 
 # Whose the token of a job is, as comments name their author.
@@ -161,20 +164,33 @@ AGENT = f"cachegrind-bench/{__version__}"
 # Beyond this, GitHub refuses a comment or the body of an issue.
 LONGEST_BODY = 65_536
 _TIMEOUT_S = 30
+_LONGEST_DOWNLOAD_S = 600.0
+_MOST_PAGES = 100
 _CHUNK = 1 << 16
 
 
 class Client:
-    """What may be done to one repository, OWNER/NAME, with one token. Every method raises ApiError."""
+    """What may be done to one repository, OWNER/NAME, with one token. Every method raises ApiError.
 
-    def __init__(self, *, api_url: str, repository: str, token: str, patience: Patience | None = None) -> None:
+    `note` gets a line while GitHub is waited for.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_url: str,
+        repository: str,
+        token: str,
+        patience: Patience | None = None,
+        note: Callable[[str], object] | None = None,
+    ) -> None:
         self._api_url, self._name, self._token = api_url.rstrip("/"), repository, token
-        self._patience = patience or Patience()
+        self._patience, self._waiting = patience or Patience(), Waiting(note)
 
     def login(self) -> str:
         """Return whose token this is, as comments name their author; where it may not be asked, it is a job's."""
         try:
-            with telling("say whose token this is"):
+            with self._asking("say whose token this is"):
                 # Of the ways to ask, this one is open to the token of a job as well.
                 _, data = self._github.requester.graphql_query("query { viewer { login } }", {})
                 login = data["data"]["viewer"]["login"]
@@ -186,14 +202,15 @@ class Client:
 
     def pull(self, number: int) -> OpenPull | None:
         """Return a pull request as it is now; None if it is no longer open."""
-        with telling(f"read pull request {number}"):
+        with self._asking(f"read pull request {number}"):
             found = self._repository.get_pull(number)
             return _pull(found) if found.state == "open" else None
 
     def open_pulls(self, owner: str, branch: str) -> list[OpenPull]:
         """Return the open pull requests from this branch of this owner's fork, or of the repository itself."""
-        with telling("list the pull requests"):
-            return [_pull(found) for found in self._repository.get_pulls(state="open", head=f"{owner}:{branch}")]
+        with self._asking("list the pull requests"):
+            found = self._repository.get_pulls(state="open", head=f"{owner}:{branch}")
+            return [_pull(item) for item in _items(found)]
 
     def thread(self, number: int) -> Thread:
         """Return the comments under a pull request or issue."""
@@ -207,25 +224,25 @@ class Client:
 
     def comments(self, number: int) -> list[Comment]:
         """Return all comments under a pull request or issue, the oldest first."""
-        with telling(f"read the comments under {number}"):
+        with self._asking(f"read the comments under {number}"):
             return [
                 Comment(id=item.id, author=_login(item), body=item.body or "")
-                for item in self._issue(number).get_comments()
+                for item in _items(self._issue(number).get_comments())
             ]
 
     def add_comment(self, number: int, body: str) -> None:
         """Write a new comment."""
-        with telling(f"comment on {number}"):
+        with self._asking(f"comment on {number}"):
             self._issue(number).create_comment(body)
 
     def edit_comment(self, identity: int, body: str) -> None:
         """Replace the text of a comment."""
-        with telling(f"update the comment {identity}"):
+        with self._asking(f"update the comment {identity}"):
             self._comment(identity).edit(body)
 
     def delete_comment(self, identity: int) -> None:
         """Remove a comment."""
-        with telling(f"remove the comment {identity}"):
+        with self._asking(f"remove the comment {identity}"):
             self._comment(identity).delete()
 
     def artifacts(self, run: int) -> list[Artifact]:
@@ -233,24 +250,25 @@ class Client:
         from github.Artifact import Artifact as GithubArtifact
         from github.PaginatedList import PaginatedList
 
-        with telling(f"list the artifacts of run {run}"):
+        with self._asking(f"list the artifacts of run {run}"):
             address = f"{self._repository.url}/actions/runs/{run}/artifacts"
             requester = self._github.requester
             found = PaginatedList(GithubArtifact, requester, address, None, list_item="artifacts")
-            return sorted(map(_artifact, (item for item in found if not item.expired)), key=lambda item: item.name)
+            left = (item for item in _items(found) if not item.expired)
+            return sorted(map(_artifact, left), key=lambda item: item.name)
 
     def last_own(self, name: str, wanted: Callable[[Artifact], bool], *, most: int) -> Artifact | None:
         """Return the newest artifact of this name that a run of this repository left and that is `wanted`; None if there is none.
 
         Of all there are, the `most` recent are looked at. Pull requests of forks may leave artifacts of any name.
         """
-        with telling(f"list the artifacts {name}"):
-            left = (_artifact(item) for item in self._repository.get_artifacts(name) if not item.expired)
+        with self._asking(f"list the artifacts {name}"):
+            left = (_artifact(item) for item in _items(self._repository.get_artifacts(name)) if not item.expired)
             found = [item for item in islice(left, most) if item.own and wanted(item)]
         return max(found, key=lambda item: item.age, default=None)
 
     def download(self, artifact: Artifact, most: int) -> bytes:
-        """Return the zip of an artifact. ApiError, before all of it has come, if it has more than `most` bytes."""
+        """Return the zip of an artifact. ApiError, before all of it has come, if it has more than `most` bytes or takes too long."""
         import requests
         from requests.adapters import HTTPAdapter
 
@@ -259,7 +277,8 @@ class Client:
         if artifact.size > most:
             raise too_large
         data = bytearray()
-        with telling(f"fetch the artifact {artifact.name}"), requests.Session() as session:
+        what = f"fetch the artifact {artifact.name}"
+        with self._asking(what), requests.Session() as session:
             session.headers["User-Agent"] = AGENT
             for scheme in ("https://", "http://"):
                 session.mount(scheme, HTTPAdapter(max_retries=retrying(self._patience)))
@@ -274,15 +293,16 @@ class Client:
             with session.get(place, **how) as answer:
                 if answer.status_code != requests.codes.ok:
                     raise _no_artifact(artifact, answer.status_code)
-                for chunk in answer.iter_content(_CHUNK):
-                    data += chunk
-                    if len(data) > most:
-                        raise too_large
+                with _in_time(answer, what):
+                    for chunk in answer.iter_content(_CHUNK):
+                        data += chunk
+                        if len(data) > most:
+                            raise too_large
         return bytes(data)
 
     def issues(self, label: str) -> list[Issue]:
         """Return all issues with this label, closed ones too, but no pull requests."""
-        with telling("list the issues"):
+        with self._asking("list the issues"):
             return [
                 Issue(
                     number=item.number,
@@ -291,20 +311,25 @@ class Client:
                     body=item.body or "",
                     open=item.state == "open",
                 )
-                for item in self._repository.get_issues(state="all", labels=[label])
+                for item in _items(self._repository.get_issues(state="all", labels=[label]))
                 # Not by what only pull requests have: asking an issue for it would be a request of its own.
                 if item.html_url.split("/")[-2:-1] != ["pull"]
             ]
 
     def add_issue(self, title: str, body: str, label: str) -> int:
         """Open an issue and return its number. A label that is not there yet is made by GitHub."""
-        with telling("open an issue"):
+        with self._asking("open an issue"):
             return self._repository.create_issue(title=title, body=body, labels=[label]).number
 
     def edit_issue(self, number: int, *, title: str, body: str, is_open: bool) -> None:
         """Replace title and text of an issue, and open or close it."""
-        with telling(f"update the issue {number}"):
+        with self._asking(f"update the issue {number}"):
             self._issue(number).edit(title=title, body=body, state="open" if is_open else "closed")
+
+    @contextmanager
+    def _asking(self, what: str) -> Generator[None]:
+        with self._waiting.watched(f"GitHub to {what}"), telling(what):
+            yield
 
     @cached_property
     def _github(self) -> Github:
@@ -335,6 +360,34 @@ class Client:
         from github.IssueComment import IssueComment
 
         return IssueComment(self._github.requester, url=f"{self._repository.url}/issues/comments/{identity}")
+
+
+def _items(found: PaginatedList[Any]) -> Iterator[Any]:
+    """Return all items of a list in pages. ApiError if it does not end: each page names the next one, and may be empty."""
+    pages = 0
+    while found._couldGrow():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if pages == _MOST_PAGES:
+            raise ApiError(f"GitHub has a list of more than {_MOST_PAGES} pages, which is not read")
+        pages += 1
+        yield from found._grow()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+@contextmanager
+def _in_time(answer: requests.Response, what: str) -> Generator[None]:
+    """Break an answer off that is read inside for too long: the time-out holds for each part of it. ApiError then."""
+    raw: Any = answer.raw
+    begun = time.monotonic()
+
+    def give_up() -> None:
+        with suppress(OSError, ValueError, RuntimeError):  # it has just ended
+            getattr(raw, "shutdown", raw.close)()  # urllib3 before 2.3 can only close it
+
+    try:
+        with Waiting().watched(what, _LONGEST_DOWNLOAD_S, give_up):
+            yield
+    finally:
+        if time.monotonic() - begun >= _LONGEST_DOWNLOAD_S:
+            raise ApiError(f"GitHub did not {what} within {_LONGEST_DOWNLOAD_S:g} s")
 
 
 def as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -19,6 +19,7 @@ from cachegrind_bench.ci.event import needed
 from cachegrind_bench.ci.github import AGENT, LONGEST_WAIT_S, ApiError, Comment, Patience, Thread, as_it_is
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.parsing import parse
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     import requests
@@ -120,19 +121,25 @@ def _asking(what: str) -> Generator[None]:
 class Client:
     """What may be done to one merge request with one token. Every method raises ApiError.
 
-    The token goes to this one address: no answer leads it elsewhere.
+    The token goes to this one address: no answer leads it elsewhere. `note` gets a line while GitLab is waited for.
     """
 
-    def __init__(self, request: MergeRequest, token: str, patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        request: MergeRequest,
+        token: str,
+        patience: Patience | None = None,
+        note: Callable[[str], object] | None = None,
+    ) -> None:
         if importlib.util.find_spec("requests") is None:
             raise UsageError("GitLab's API needs the package requests, which is not there", hint="pip install requests")
         self._api_url, self._token = request.api_url.rstrip("/"), token
         self._place = f"/projects/{request.project}/merge_requests/{request.number}"
-        self._patience = patience or Patience()
+        self._patience, self._waiting = patience or Patience(), Waiting(note)
 
     def login(self) -> str:
         """Return whose token this is, as notes name their author."""
-        with _asking("say whose token this is"):
+        with self._asking("say whose token this is"):
             return self._ask("GET", "/user", _User)[0].username
 
     def thread(self) -> Thread:
@@ -147,14 +154,14 @@ class Client:
 
     def open_head(self) -> str | None:
         """Return the last commit of the merge request's branch; None if it is no longer open."""
-        with _asking("read the merge request"):
+        with self._asking("read the merge request"):
             found, _ = self._ask("GET", self._place, _State)
             return (found.sha or "") if found.state == "opened" else None
 
     def comments(self) -> list[Comment]:
         """Return all comments on the merge request, the oldest first."""
         found = list[Comment]()
-        with _asking("read the merge request's comments"):
+        with self._asking("read the merge request's comments"):
             for page in range(1, _MOST_PAGES + 1):
                 # Not by the address that the answer has for the next page: the token would follow it.
                 query = f"sort=asc&order_by=created_at&per_page={_PER_PAGE}&page={page}"
@@ -166,18 +173,23 @@ class Client:
 
     def add_comment(self, body: str) -> None:
         """Write a new comment."""
-        with _asking("comment on the merge request"):
+        with self._asking("comment on the merge request"):
             self._ask("POST", f"{self._place}/notes", _Note, _inactive(body))
 
     def edit_comment(self, identity: int, body: str) -> None:
         """Replace the text of a comment."""
-        with _asking(f"update the comment {identity}"):
+        with self._asking(f"update the comment {identity}"):
             self._ask("PUT", f"{self._place}/notes/{identity}", _Note, _inactive(body))
 
     def delete_comment(self, identity: int) -> None:
         """Remove a comment."""
-        with _asking(f"remove the comment {identity}"):
+        with self._asking(f"remove the comment {identity}"):
             self._ask("DELETE", f"{self._place}/notes/{identity}", msgspec.Raw)
+
+    @contextmanager
+    def _asking(self, what: str) -> Generator[None]:
+        with self._waiting.watched(f"GitLab to {what}"), _asking(what):
+            yield
 
     def _ask(self, method: str, path: str, kind: type[Value], body: str | None = None) -> tuple[Value, str]:
         """Return the value of an answer, and the number of the page after it, if there is one."""

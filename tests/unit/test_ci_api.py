@@ -275,6 +275,39 @@ def test_an_answer_that_breaks_off_is_an_error_and_no_crash(
     assert error is None or (error.status, TOKEN in str(error)) == (0, False)
 
 
+@EVERY
+def test_what_is_waited_for_is_said(filled: Stub, action: Callable[[Client], object]) -> None:
+    said: list[str] = []
+    filled.slow_next(2.7)
+    action(client(filled, note=said.append))
+    (line,) = said
+    assert line.startswith("waiting for GitHub to ")
+    assert line.endswith(", 2 s")
+
+
+def test_an_artifact_that_comes_too_slowly_is_given_up(
+    filled: Stub, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cachegrind_bench.ci.github._LONGEST_DOWNLOAD_S", 0.5)
+    (artifact,) = api.artifacts(42)
+    filled.stall_next("blob")
+    with pytest.raises(ApiError, match=r"GitHub did not fetch the artifact cg-bench-result-x within 0\.5 s"):
+        api.download(artifact, 100)
+
+
+def test_a_list_whose_pages_do_not_end_is_refused(filled: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(250):
+        filled.add_comment(REPO, 7, str(number))
+        filled.add_artifact(REPO, 42, str(number), b"PK")
+    monkeypatch.setattr("cachegrind_bench.ci.github._MOST_PAGES", 3)
+    api = client(filled)
+    assert (len(api.comments(7)), len(api.artifacts(42))) == (251, 251)
+    monkeypatch.setattr("cachegrind_bench.ci.github._MOST_PAGES", 2)
+    for action in (lambda: api.comments(7), lambda: api.artifacts(42)):
+        with pytest.raises(ApiError, match="a list of more than 2 pages"):
+            action()
+
+
 def test_a_server_that_is_not_there_is_an_error_without_status(stub: Stub) -> None:
     api = client(stub, api_url="http://127.0.0.1:9")
     with pytest.raises(ApiError, match="GitHub did not") as caught:

@@ -81,7 +81,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
         if not self.token:
             raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")
-        return Client(api_url=self.event.api_url, repository=self.event.repository, token=self.token)
+        note, event = self.runner.say, self.event
+        return Client(api_url=event.api_url, repository=event.repository, token=self.token, note=note)
 
     def write_verdict(self, verdict: Verdict) -> None:
         """Hand the verdict to later steps."""

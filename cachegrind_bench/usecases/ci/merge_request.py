@@ -33,7 +33,7 @@ def comment(
             "there is no token for GitLab's API", hint="set the variable CG_BENCH_TOKEN, for this job alone"
         )
     made = compare()
-    client = Client(place, token)
+    client = Client(place, token, note=notices.note)
     head = client.open_head()
     if head != place.head_sha:
         why = "was closed or merged" if head is None else "has a newer commit, whose pipeline will comment"
