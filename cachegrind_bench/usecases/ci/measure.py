@@ -11,9 +11,11 @@ import msgspec
 
 from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, RESULTS, unpack
 from cachegrind_bench.ci.plan import Keep
+from cachegrind_bench.ci.runner import harmless
 from cachegrind_bench.config.command import shell_sign
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.model.codec import decode, encode
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.suite.merge import merged, missing_from
 from cachegrind_bench.usecases.ci.job import MISSING, Job, command_words
@@ -112,7 +114,7 @@ def _words(request: MeasureRequest) -> list[str]:
 
 
 def _run(job: Job, words: list[str], ended_well: tuple[int, ...], made: list[Path]) -> None:
-    job.runner.write(f"$ cg-bench {shlex.join(words)}\n")
+    job.runner.write(f"$ cg-bench {harmless(plain(shlex.join(words)))}\n")
     with job.runner.unheard():
         status, why = job.run(words)
     if status not in ended_well or not all(path.exists() for path in made):

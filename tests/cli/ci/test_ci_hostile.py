@@ -315,3 +315,16 @@ def test_a_thousand_benchmarks_with_endless_names_fit_into_a_comment(job: Job, l
     for line in told.out.splitlines():
         assert len(line) < 100_000
     assert len(noted(told, "error")) <= 10
+
+
+@pytest.mark.parametrize("name", ["id", "shard", "jobs", "base"])
+@pytest.mark.parametrize("text", ["a\n::error::pwned", "##[error]x", "\x1b[31m", "a\r::error::pwned", HOSTILE])
+def test_what_is_measured_is_no_command_in_the_log(
+    job: Job, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    monkeypatch.setattr("cachegrind_bench.usecases.ci.job.Job.run", lambda *_: (2, "it was not tried"))
+    told = job.step("measure", "--command", "true", f"--{name}", text)
+    assert told.code != 0
+    assert len(noted(told)) == 1
+    assert "\x1b" not in told.out
+    assert "\r" not in told.out
