@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Generator, Mapping
@@ -105,6 +106,8 @@ def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | Non
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         index = Path(folder) / "index"
         try:
+            if not stat.S_ISREG(known.stat().st_mode):  # a device has no end
+                raise MeasurementError(f"cannot read {known}: it is not a regular file")
             shutil.copy2(known, index)  # with its time, by which git knows what may have changed since
         except FileNotFoundError:
             git.text("read-tree", "HEAD", index=index)

@@ -384,6 +384,19 @@ def test_a_worktree_that_another_git_has_half_made_is_waited_for(repository: Rep
         timer.join()
 
 
+@pytest.mark.parametrize("what", ["/dev/null", "pipe", "."])
+def test_an_index_that_is_not_a_file_is_an_error(repository: Repository, what: str) -> None:
+    repository.commit()
+    index = repository.path / ".git" / "index"
+    index.unlink(missing_ok=True)
+    if what == "pipe":
+        os.mkfifo(index)
+    else:
+        index.symlink_to(what)
+    with pytest.raises(MeasurementError, match=r"/\.git/index: it is not a regular file"):
+        changes_as_commit(repository.path, repository.environ)
+
+
 def test_changes_that_are_not_committed_can_be_a_commit(repository: Repository, tmp_path: Path) -> None:
     (repository.path / "file").write_text("old\n")
     repository.git("add", "file")
