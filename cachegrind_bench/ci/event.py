@@ -165,7 +165,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
         repository=repository,
         api_url=environ.get("GITHUB_API_URL") or "https://api.github.com",
         server_url=environ.get("GITHUB_SERVER_URL") or "https://github.com",
-        run_id=int(run_id) if run_id.isascii() and run_id.isdigit() else 0,
+        run_id=int(run_id) if re.fullmatch("[0-9]{1,18}", run_id) else 0,
         workflow=environ.get("GITHUB_WORKFLOW", ""),
         job=environ.get("GITHUB_JOB", ""),
         sha=environ.get("GITHUB_SHA", ""),

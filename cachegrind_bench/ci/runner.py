@@ -6,6 +6,7 @@ Format: https://docs.github.com/actions/reference/workflows-and-actions/workflow
 from __future__ import annotations
 
 import base64
+import re
 import secrets
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -99,7 +100,7 @@ def _append(path: str | None, text: str) -> None:
 def add_setting(environ: MutableMapping[str, str], name: str, value: str) -> None:
     """Add a setting to those that git takes from the environment."""
     known = environ.get("GIT_CONFIG_COUNT", "")
-    number = int(known) if known.isascii() and known.isdigit() else 0
+    number = int(known) if re.fullmatch("[0-9]{1,9}", known) else 0
     environ["GIT_CONFIG_COUNT"] = str(number + 1)
     environ[f"GIT_CONFIG_KEY_{number}"] = name
     environ[f"GIT_CONFIG_VALUE_{number}"] = value

@@ -160,6 +160,11 @@ def test_a_merge_group_says_what_it_builds_on(job: Job) -> None:
     assert not found.on_default_branch
 
 
+@pytest.mark.parametrize("number", ["x", "²", "-1", "9" * 5000])
+def test_a_run_without_a_valid_number_has_none(job: Job, number: str) -> None:
+    assert job("push", {}, GITHUB_RUN_ID=number).run_id == 0
+
+
 def test_addresses_of_an_enterprise_server_are_taken_from_the_job(job: Job) -> None:
     found = job(
         "push",
