@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.process import Completed
-from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git
+from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git, lines_of
 
 _PUSH_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 60.0
@@ -60,7 +60,7 @@ class Branch(Git, frozen=True, kw_only=True):
 
     def remotes(self) -> list[str]:
         """Return the names of the remotes of the repository, sorted."""
-        return sorted(self.text("remote").splitlines())
+        return sorted(lines_of(self.text("remote")))
 
     def tip(self) -> str | None:
         """Return the commit that the branch here ends with; None if there is no branch. Broken ones are an error."""
@@ -69,8 +69,11 @@ class Branch(Git, frozen=True, kw_only=True):
             raise self.failed(done, "for-each-ref")
         if f"broken ref {self.ref}".encode() in done.stderr:
             raise MeasurementError(f"the branch {self.name} cannot be read: git calls it broken")
-        for line in done.stdout.decode("utf-8", "replace").splitlines():
-            ref, oid, kind = line.split(" ")
+        for line in lines_of(done.stdout.decode("utf-8", "replace")):
+            ref, _, rest = line.partition(" ")
+            oid, _, kind = rest.partition(" ")
+            if not COMMIT_ID.fullmatch(oid):
+                raise MeasurementError("git for-each-ref: its answer makes no sense")
             if ref == self.ref:
                 if kind != "commit":
                     raise MeasurementError(f"the branch {self.name} does not lead to a commit")
@@ -133,7 +136,7 @@ class Branch(Git, frozen=True, kw_only=True):
             ask = ("ls-remote", "--quiet", "--end-of-options", place, self.ref)
             done = self.run(*ask, timeout=_ASK_TIMEOUT_S, remote=remote)
         self._check(done, "ls-remote")
-        for line in done.stdout.decode("utf-8", "replace").splitlines():
+        for line in lines_of(done.stdout.decode("utf-8", "replace")):
             oid, _, ref = line.partition("\t")
             if ref == self.ref and COMMIT_ID.fullmatch(oid):
                 return oid
@@ -143,7 +146,7 @@ class Branch(Git, frozen=True, kw_only=True):
         """Remove what fetches left that were killed a day ago or more. Failing costs nothing."""
         with suppress(MeasurementError):
             text = self.text("for-each-ref", "--format=%(refname)", f"{OWN_REFS}/fetching/")
-            for ref in text.splitlines():
+            for ref in lines_of(text):
                 at = ref.rpartition("/")[2].partition("-")[0]
                 if at.isdigit() and int(at) < time.time() - _DAY_S:
                     self._forget(ref)
@@ -160,7 +163,7 @@ class Branch(Git, frozen=True, kw_only=True):
             return remote
         # As it was written, where it was: git replaces parts of it (insteadOf) once more.
         written = self.run("config", "--get-all", f"remote.{remote}.pushurl").stdout
-        return (written or push).decode("utf-8", "surrogateescape").splitlines()[0]
+        return lines_of((written or push).decode("utf-8", "surrogateescape"))[0]
 
     def _check(self, done: Completed, command: str) -> None:
         """Raise the error that says why a command failed, if it did, of the class that says whether to try again."""
@@ -170,7 +173,7 @@ class Branch(Git, frozen=True, kw_only=True):
         # What git push says of a ref: flag, refs and summary.
         refused = [
             line.split("\t")[-1]
-            for line in done.stdout.decode("utf-8", "backslashreplace").splitlines()
+            for line in lines_of(done.stdout.decode("utf-8", "backslashreplace"))
             if line.startswith("!\t")
         ]
         told = r"(remote: +\S|fatal: |error: (?!failed to push))" if refused else r"(remote: )?(fatal|error): "
@@ -194,7 +197,7 @@ def published(branch: Branch, remote: str, here: str) -> str | None:
         f"refs/{folder}/{remote}/{branch.name}" for folder in ("cg-bench/published", "cg-bench/remotes", "remotes")
     )
     listed = branch.text("for-each-ref", "--format=%(refname) %(objectname)", own, last, theirs)
-    tips = dict(line.split(" ") for line in listed.splitlines())
+    tips = {ref: oid for ref, _, oid in (line.partition(" ") for line in lines_of(listed))}
     if tips.get(own) == here:
         return here
     # An older answer may know more than the remote's last state, or be of a branch that was here before this one.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.result import Commit, CommitNote, Release
-from cachegrind_bench.vcs.git import COMMIT_ID, Git
+from cachegrind_bench.vcs.git import COMMIT_ID, Git, lines_of
 
 # A git that hangs is given up sooner than one that looks at each file of a large checkout, whose state no cache has.
 _ANSWERS_S, _STATUS_S = 10.0, 60.0
@@ -129,7 +129,7 @@ def releases(git: Git, commits: Sequence[CommitNote]) -> tuple[Release, ...]:
 def tags(git: Git) -> list[Release]:
     """Return all tags, with the commits that annotated ones lead to."""
     text = git.text("for-each-ref", "--format=%(objectname)%00%(*objectname)%00%(refname)", "refs/tags")
-    rows = (row.split("\0") for row in text.splitlines())
+    rows = (row.split("\0") for row in lines_of(text))
     return [Release(name=name.removeprefix("refs/tags/"), sha=commit or tag) for tag, commit, name in rows]
 
 

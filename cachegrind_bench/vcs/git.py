@@ -60,6 +60,11 @@ class GitTimeoutError(MeasurementError):
     """git did not end in time."""
 
 
+def lines_of(text: str) -> list[str]:
+    """Return the lines of what git wrote. Names may have the further characters at which str.splitlines ends one."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 class Git(msgspec.Struct, frozen=True):
     """git in the repository around a directory, with these variables. MeasurementError without git, or where it takes long.
 
@@ -125,7 +130,7 @@ class Git(msgspec.Struct, frozen=True):
     def lines(self, *arguments: str, timeout: float = _TIMEOUT_S) -> list[str]:
         """Return the lines that a command wrote; none where it failed."""
         done = self.run(*arguments, timeout=timeout)
-        return done.stdout.decode("utf-8", "replace").splitlines() if done.status == 0 else []
+        return lines_of(done.stdout.decode("utf-8", "replace")) if done.status == 0 else []
 
     def answer(self, *arguments: str, timeout: float = _TIMEOUT_S) -> str | None:
         """Return what git answers to a question, None if that is no. MeasurementError if it fails."""

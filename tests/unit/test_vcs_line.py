@@ -17,6 +17,7 @@ import pytest
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.store.git_store import GitStore
 from cachegrind_bench.vcs import commits
+from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.diff import hunks
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, worktree
@@ -104,6 +105,27 @@ def test_releases_are_tags_on_the_line_that_look_like_versions(repository: Repos
     line = commits.line(revisions(repository), "HEAD")
     names = [(item.name, item.sha) for item in commits.releases(revisions(repository), line)]
     assert names == [("v1.0", line[0].sha), ("1.10", line[1].sha), ("release-2.0-rc1", line[1].sha)]
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
+def test_a_name_may_have_what_unicode_takes_for_the_end_of_a_line(repository: Repository, end: str) -> None:
+    sha = repository.commit("a")
+    repository.git("tag", f"of{end}v1.0")
+    repository.git("remote", "add", f"a{end}b", "/nowhere")
+    assert [item.name for item in commits.tags(revisions(repository))] == [f"of{end}v1.0"]
+    assert revisions(repository).remotes() == [f"a{end}b"]
+    with GitStore(repository.path, f"data{end}x", None, repository.environ) as store:
+        store.add(RECORDS)
+        assert store.names() == NAMES
+    assert repository.git("rev-parse", "HEAD") == sha
+
+
+def test_a_git_that_writes_rubbish_is_an_error_and_not_a_missing_branch(tmp_path: Path) -> None:
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\necho rubbish\n")
+    git.chmod(0o755)
+    with pytest.raises(MeasurementError, match="git for-each-ref: its answer makes no sense"):
+        Branch(tmp_path, {"PATH": f"{tmp_path}:{PATH}"}, name="data").tip()
 
 
 # Revisions
