@@ -38,7 +38,7 @@ _CHUNK = 1 << 16
 _MOST_CHUNKS = 32  # in a full pipe, which has 1 MiB at most
 # How much later than the time-out all is over: the guard begins to kill after 15 s, and does so for 30 s.
 _LATEST_S = 60.0
-_LONGEST_WAIT_S = 3600.0  # poll takes 31 bits of milliseconds
+_LONGEST_WAIT_S = 2.0  # how often it looks whether the guard was stopped
 _INSISTENCE_S = 0.5  # how often a clean-up looks for a second interrupt
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
@@ -97,7 +97,7 @@ def launch(orders: Orders, scratch: Scratch, *, echo: Callable[[bytes], None], o
         orders = orders._replace(stdout=_redirect(output, scratch, stack, sinks), scratch=str(scratch.path))
         with suppress(BrokenPipeError):  # it died: the missing report says so
             write_all(child.stdin, packed(orders))
-        tail, data = _pump(sinks, report_in, echo, orders.timeout_ms)
+        tail, data = _pump(sinks, report_in, echo, orders.timeout_ms, child.wake)
         if isinstance(echo, Restored):
             echo.finish()
             tail = echo.places.real_bytes(tail)
@@ -128,11 +128,16 @@ def _redirect(output: Output, scratch: Scratch, stack: ExitStack, sinks: dict[in
 
 
 def _pump(
-    sinks: dict[int, bool], report: int, echo: Callable[[bytes], None], timeout_ms: int | None
+    sinks: dict[int, bool],
+    report: int,
+    echo: Callable[[bytes], None],
+    timeout_ms: int | None,
+    wake: Callable[[], object],
 ) -> tuple[bytes, bytes]:
     """Copy output until the report is complete and the pipes are drained; return the output's tail and the report.
 
-    MeasurementError if it does not come in time.
+    `wake` lets a guard that was stopped go on: it may not have a launcher yet, or this one is stopped, too. MeasurementError if the
+    report does not come in time.
     """
     latest = math.inf if timeout_ms is None else time.monotonic() + timeout_ms / 1000 + _LATEST_S
     tail, received = bytearray(), bytearray()
@@ -150,6 +155,7 @@ def _pump(
             ready = selector.select(0 if reported else min(max(0, latest - time.monotonic()), longest))
             if waiting is not None:
                 waiting.check()
+            wake()
             more -= reported
             if reported and not (ready and more):
                 return bytes(tail), bytes(received)

@@ -74,7 +74,7 @@ def test_a_process_that_outlives_the_launcher_and_writes_for_ever_does_not_keep_
         try:
             survivor.stdout.read(1 << 20)  # it is at work
             sinks = {survivor.stdout.fileno(): True, report_in: False}
-            tail, report = launch._pump(sinks, report_in, heard.extend, timeout_ms=None)
+            tail, report = launch._pump(sinks, report_in, heard.extend, timeout_ms=None, wake=int)
         finally:
             survivor.kill()
     os.close(report_in)

@@ -369,10 +369,20 @@ def test_a_program_whose_calls_are_not_filtered_ends_with_the_launcher_that_it_s
     wait_for(lambda: not processes(marker), f"still running: {processes(marker)}")
 
 
+@pytest.mark.unsealed
+def test_a_program_that_stops_both_launcher_and_guard_ends_without_a_time_limit(
+    cg_bench: CgBench, compile_c: CompileC, marker: str
+) -> None:
+    finished = cg_bench.run(compile_c(UNFILTERED), "stop", "both", marker, before=NO_FILTER)
+    assert finished.code == 4
+    assert "the launcher was stopped" in finished.stderr
+    wait_for(lambda: not processes(marker), f"still running: {processes(marker)}")
+
+
 LATE = """
 import sys
 from cachegrind_bench.hermetic import launch
-launch._LATEST_S = 1.0
+launch._LATEST_S, launch._LONGEST_WAIT_S = 1.0, 3600.0  # it does not look whether the guard was stopped
 from cachegrind_bench.cli.main import main
 sys.argv[:] = sys.argv[3:]  # behind `python -m`
 main()
@@ -380,7 +390,7 @@ main()
 
 
 @pytest.mark.unsealed
-def test_a_program_that_stops_both_launcher_and_guard_ends_after_the_time_out(
+def test_a_program_whose_guard_stays_stopped_with_its_launcher_ends_after_the_time_out(
     cg_bench: CgBench, compile_c: CompileC, marker: str
 ) -> None:
     before = [*NO_FILTER, sys.executable, "-c", LATE]
@@ -388,6 +398,25 @@ def test_a_program_that_stops_both_launcher_and_guard_ends_after_the_time_out(
     assert finished.code == 4
     assert "both were stopped" in finished.stderr
     wait_for(lambda: not processes(marker), f"still running: {processes(marker)}")
+
+
+STOPPED_AT_ONCE = """
+import os, signal, sys
+from cachegrind_bench import process
+def start_stopped(*given, start=process.start, **more):
+    child = start(*given, **more)
+    os.kill(child.pid, signal.SIGSTOP)
+    return child
+process.start = start_stopped
+from cachegrind_bench.cli.main import main
+sys.argv[:] = sys.argv[3:]  # behind `python -m`
+main()
+"""
+
+
+def test_a_guard_that_is_stopped_before_it_has_a_launcher_goes_on(cg_bench: CgBench) -> None:
+    finished = cg_bench.run("true", before=[sys.executable, "-c", STOPPED_AT_ONCE])
+    assert finished.code == 0, finished.stderr
 
 
 @pytest.mark.parametrize("warmup", ["1", "0"], ids=["in the warm-up", "under Valgrind"])
