@@ -83,9 +83,11 @@ static void take_blocks(struct asked *c)
     for (size = LARGEST; size; size -= STEP) {
         word each = (POOL - HEADER) / size, first[HELD_SMALL], pools = 0, block;
         while (pools < (size > STEP && size <= SMALL ? HELD_SMALL : HELD)) {
-            first[pools++] = c->object(size);
+            first[pools] = c->object(size);
             for (block = 1; block < each; block++)
-                c->object(size);
+                if (c->object(size) != first[pools] + block * size)
+                    return; /* no memory is left, or they come in another order */
+            pools++;
         }
         while (pools--)
             for (block = each; --block;)
