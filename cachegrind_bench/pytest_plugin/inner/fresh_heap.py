@@ -12,6 +12,7 @@ import functools
 import gc
 import platform
 import struct
+from collections.abc import Callable
 from typing import Any, Final
 
 from cachegrind_bench.region.requests import executable
@@ -71,37 +72,36 @@ _ALL = 1 << 20
 # ones lie far apart. CPython's moves by a part of a pool.
 _STRIDE = 27
 
+_kept: list[bytes] = []
+
 
 def take_free_memory() -> None:
     """Take all memory that is free in both allocators; ends early where they are not the usual ones."""
     gc.collect()
-    _take(1, 0, _ALL, 0)
+    _take(all_blocks=1, most=_ALL)()
 
 
 def move_blocks(steps: int) -> None:
     """Let CPython's heap go on this many steps further within its pools."""
-    _take(0, steps, 0, 0)
+    _take(steps=steps)()
 
 
-def take_chunks(most: int, layout: int = 0) -> None:
-    """Take this many of the chunks that glibc has free, and end at the beginning of a page, or elsewhere in another layout.
+def chunk_taker(most: int, layout: int = 0) -> Callable[[], object]:
+    """Return what takes this many of the chunks that glibc has free, and ends at the beginning of a page, or elsewhere in another layout.
 
-    What comes after it has always as much room before the heap's end, and is in the caches, as memory that is used again is.
+    What comes after it has always as much room before the heap's end, and is in the caches, as memory that is used again is. It is
+    made once: what is touched between calls lies wherever it was made, and takes lines of the caches from these.
     """
-    _take(0, 0, most, layout and _LEAST_MOVED + layout * _STRIDE * _LINE % _PAGE)
+    return _take(most=most, moved=layout and _LEAST_MOVED + layout * _STRIDE * _LINE % _PAGE)
 
 
-def _take(*asked: int) -> None:
-    taker = _taker()
-    if taker is not None:
-        taker[1](_argument(*asked))
-
-
-@functools.cache
-def _argument(*asked: int) -> bytes:
-    """Return the argument of the function that takes memory; kept, as what is freed afterwards is a hole in the heap."""
-    taker = _taker()
-    return b"" if taker is None else taker[-1] + struct.pack("=4Q", *asked)
+def _take(*, all_blocks: int = 0, steps: int = 0, most: int = 0, moved: int = 0) -> Callable[[], object]:
+    if (taker := _taker()) is None:
+        return bool
+    _page, take, addresses = taker
+    argument = addresses + struct.pack("=4Q", all_blocks, steps, most, moved)
+    _kept.append(argument)  # freed, it would be a hole in what follows
+    return functools.partial(take, argument)
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
 from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised
 from cachegrind_bench.pytest_plugin.inner.forking import Copy
-from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_blocks, take_chunks, take_free_memory
+from cachegrind_bench.pytest_plugin.inner.fresh_heap import chunk_taker, move_blocks, take_free_memory
 from cachegrind_bench.pytest_plugin.inner.type_versions import can_be_spread, observe_look_ups, spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
@@ -336,7 +336,8 @@ class Meter:
         zero, end = (self._zero.block,), (self._end.block,)
         # A process that is started there is a part of its own, which no zero can undo.
         opening = (self._begin.block,) if work.surrounded else zero
-        take_chunks(_LEFT_BEHIND, layout)
+        take_chunks = chunk_taker(_LEFT_BEHIND, layout)
+        take_chunks()
         self._make(*self._start)
         made = 0
         while True:
@@ -348,7 +349,8 @@ class Meter:
                 if copy.wait() == copy.LAYOUT:
                     made, count, layout = 0, _AGREEING, layout + 1
                     move_blocks(1)
-            take_chunks(_LEFT_BEHIND, layout)
+                    take_chunks = chunk_taker(_LEFT_BEHIND, layout)
+            take_chunks()
 
     def _end_foreign(self) -> None:
         """End a process that the benchmark has forked and that came back from it too: it would call on, and fork again."""
