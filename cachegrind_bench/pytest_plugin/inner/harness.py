@@ -132,7 +132,6 @@ class Between:
 
     def __init__(self) -> None:
         """Begin, right before the first call."""
-        give_back()
         self._drawn: dict[str, bool] = {}
         self._states: dict[str, bytes] = {}
         self._garbage = self._watched = False
@@ -244,6 +243,7 @@ class Meter:
         """Yield what prepares each call, and the requests around the empty region and the call: none in a warm-up."""
         self.begun = True
         self._own = Real.own_process()
+        give_back()
         between = Between()
         enabled = gc.isenabled()
         gc.disable()
