@@ -58,12 +58,12 @@ def test_each_layout_repeats_exactly_and_the_first_is_the_one_without_the_option
         assert max(instructions) < 1.05 * min(instructions)
 
 
-# Eleven warm-ups, two calls on a fresh heap and two that are counted; what comes after them is of another layout.
+# Six warm-ups, two calls on a fresh heap and two that are counted; what comes after them is of another layout.
 LATE = """
 calls = []
 def work():
     calls.append(1)
-    assert len(calls) < 17
+    assert len(calls) < 12
 def test_late(benchmark): benchmark(work)
 """
 
@@ -86,7 +86,7 @@ SECOND = (
 calls = []
 def work():
     calls.append(1)
-    for _ in range(1000 * max(1, 17 - len(calls))): pass
+    for _ in range(1000 * max(1, 12 - len(calls))): pass
 def test_second(benchmark, thread):
     benchmark(work)
     with open("calls", "w") as file: print(len(calls), file=file)
@@ -100,8 +100,8 @@ def test_a_second_try_in_the_same_process_is_not_compared_with_the_first(tmp_pat
     project.write(SECOND)
     found = project.measure()["test_second"]
     assert (found["warnings"], len(found["runs"])) == ([], 1)
-    # Eleven warm-ups, two on a fresh heap and two counted; then ten, two and three.
-    assert (project.folder / "calls").read_text() == "30\n"
+    # Six warm-ups, two on a fresh heap and two counted; then five, two and three.
+    assert (project.folder / "calls").read_text() == "20\n"
 
 
 @pytest.mark.parametrize("number", ["0", "65", "many"])
