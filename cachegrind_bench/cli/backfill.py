@@ -155,7 +155,7 @@ def _workforce(options: dict[str, Any], here: Repository, store: Store) -> Gener
     if options["workers"] is None:
         from cachegrind_bench.usecases.executors import local
 
-        with local(request, here.cwd, options["jobs"]) as force:
+        with local(request, here, options["jobs"]) as force:
             yield force
         return
     from cachegrind_bench.usecases.backfill import newest_key

@@ -24,6 +24,7 @@ from cachegrind_bench.usecases.measurement import MeasureRequest, valgrind_setup
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.worktrees import Overlay, Worktree
 from cachegrind_bench.vcs.revisions import Repository
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Environment
@@ -75,8 +76,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     unsealed: Mapping[str, str]
 
 
-def measure(order: Order) -> Answer:
-    """Measure a commit here. A commit that cannot be measured is an answer, too."""
+def measure(order: Order, waiting: Waiting | None = None) -> Answer:
+    """Measure a commit here; `waiting` says what of git is waited for. A commit that cannot be measured is an answer, too."""
     said = list[str]()
     allowed = os.sched_getaffinity(0)
     result = failure = None
@@ -84,7 +85,7 @@ def measure(order: Order) -> Answer:
         if order.sharing:  # of this thread alone, and of what it starts
             os.sched_setaffinity(0, {default_cpu(slot.slot)})
         place = Worktree(
-            repository=Repository(cwd=order.repository, environ=order.environ),
+            repository=Repository(order.repository, order.environ, waiting or Waiting()),
             folder=slot.path,
             within=order.within,
             notices=Notices(write=said.append),

@@ -24,6 +24,7 @@ from cachegrind_bench.usecases.commit_task import PLACE, Answer, Machine, Order,
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.usecases.measurement import MeasureRequest
+    from cachegrind_bench.vcs.revisions import Repository
 
 
 class Workforce(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +90,7 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def local(request: MeasureRequest, repository: Path, jobs: int | None) -> Generator[Workforce]:
+def local(request: MeasureRequest, here: Repository, jobs: int | None) -> Generator[Workforce]:
     """Measure in threads, as many at once as there are CPUs for us, or `jobs`; one where commits cannot have one place."""
     machine = describe(request)
     cpus = len(os.sched_getaffinity(0))
@@ -99,7 +100,7 @@ def local(request: MeasureRequest, repository: Path, jobs: int | None) -> Genera
     def task(order: Order) -> Answer:
         with cancel.under():
             cancel.check()
-            return measure(order)
+            return measure(order, here.waiting.apart())
 
     executor = ThreadPoolExecutor(width, thread_name_prefix="commit")
     try:
@@ -108,7 +109,7 @@ def local(request: MeasureRequest, repository: Path, jobs: int | None) -> Genera
             task=task,
             width=width,
             machine=machine,
-            repository=repository,
+            repository=here.cwd,
             environ=request.environ,
         )
     finally:

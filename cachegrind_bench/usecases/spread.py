@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def order_of(repository: Repository, select: SelectRequest, words: Sequence[str]) -> Order:
     """Return the order to measure the commit of this work tree. UsageError if it is not as it is there."""
     sha = repository.named("HEAD")
-    if sha is None or changes_as_commit(repository.cwd, repository.environ) is not None:
+    if sha is None or changes_as_commit(repository) is not None:
         why = "there is no commit yet" if sha is None else "your work tree has changes that are not committed"
         raise UsageError(f"workers measure commits, and {why}", hint="commit first, or measure here, without --workers")
     return Order(

@@ -91,7 +91,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         What it writes is passed on as it comes. MeasurementError if no result came of it.
         """
         repository = self.repository
-        with worktree(repository.cwd, sha, self.folder / "tree", repository.environ) as tree:
+        with worktree(repository, sha, self.folder / "tree") as tree:
             place = tree / self.within
             if not place.is_dir():
                 raise MeasurementError(
@@ -105,7 +105,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             if self.results is not None:
                 environ[RESULTS] = str(self.results)
                 _date_all(tree)
-                Git(tree, environ).run("update-index", "-q", "--refresh")
+                Git(tree, environ, repository.waiting).run("update-index", "-q", "--refresh")
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
                 # -P: the commit that is measured may hold this package.
@@ -267,7 +267,7 @@ class AbRequest(msgspec.Struct, frozen=True, kw_only=True):
 def measured_sides(request: AbRequest, repository: Repository, notices: Notices) -> tuple[Side, Side]:
     """Measure both commits, one after the other. UsageError if git does not know one, MeasurementError if one fails."""
     base, candidate = _commit(repository, request.base), request.candidate
-    changes = changes_as_commit(repository.cwd, repository.environ) if candidate is None else None
+    changes = changes_as_commit(repository) if candidate is None else None
     shas = base, changes or _commit(repository, "HEAD" if candidate is None else candidate)
     names = request.base, request.candidate or "your work tree"
     if request.keep is not None:

@@ -10,19 +10,24 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import uninterrupted
-from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.vcs.objects import NOBODY
+
+if TYPE_CHECKING:
+    from cachegrind_bench.vcs.git import Git
 
 # Folders of worktrees begin so, and are removed with them.
 PREFIX = "cg-bench."
 
-_TIMEOUT_S = 600.0
+_TIMEOUT_S = 600.0  # a checkout of a large repository takes minutes
 _ATTEMPTS, _PAUSE_S = 20, 0.1
 _HALF_MADE = re.compile("failed to read (?:.*/)?worktrees/([^/\n]+)/")  # some versions of git name the whole path
 _NUMBERED = re.compile(rf"{re.escape(PREFIX)}[0-9]+")
@@ -30,19 +35,18 @@ _LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked (initializing|cg-b
 
 
 @contextmanager
-def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str]) -> Generator[Path]:
+def worktree(git: Git, sha: str, path: Path) -> Generator[Path]:
     """Check out a commit at `path`, which must not exist, and remove it afterwards. MeasurementError if git refuses.
 
     Nobody else may use `path` on this machine: what git has registered there is left over, whoever has made it.
     """
-    git = Git(repository, environ)
     listed = _register(git, path, "list", "--porcelain").decode("utf-8", "surrogateescape")
     for name, reason in _LOCKED.findall(listed):
         is_ours = name == os.path.realpath(path)
         # Whoever takes a numbered folder tidies up, and may be at work there.
         numbered = _NUMBERED.fullmatch(Path(name).parent.name) is not None
         if (is_ours or not numbered) and _is_left_over(reason, is_ours=is_ours):
-            _remove(repository, Path(name), environ)
+            _remove(git, Path(name))
             if Path(name).parent.name.startswith(PREFIX) and not numbered:
                 shutil.rmtree(Path(name).parent, ignore_errors=True)
         elif is_ours:
@@ -55,7 +59,7 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
         yield path
     finally:
         with uninterrupted():
-            _remove(repository, path, environ)
+            _remove(git, path)
 
 
 def _register(git: Git, path: Path, *words: str) -> bytes:
@@ -96,13 +100,12 @@ def _forget(entry: Path) -> bool:
     return True
 
 
-def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | None:
+def changes_as_commit(git: Git) -> str | None:
     """Return a commit of the tracked files as they are now, on no branch; None if they are as in HEAD.
 
     MeasurementError if git cannot make one. The index is copied, as files may be staged, half merged, or only announced.
     """
-    git = Git(repository, environ)
-    known = repository / git.text("rev-parse", "--git-path", "index").rstrip("\n")
+    known = git.cwd / git.text("rev-parse", "--git-path", "index").rstrip("\n")
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         index = Path(folder) / "index"
         try:
@@ -117,8 +120,8 @@ def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | Non
         tree = git.text("write-tree", timeout=_TIMEOUT_S, index=index).strip()
     if tree == git.text("rev-parse", "HEAD^{tree}").strip():
         return None
-    message = "The work tree, as measured by cg-bench"
-    return Git(repository, {**environ, **NOBODY}).text("commit-tree", "-p", "HEAD", "-m", message, tree).strip()
+    nobody = replace(git, environ={**git.environ, **NOBODY})
+    return nobody.text("commit-tree", "-p", "HEAD", "-m", "The work tree, as measured by cg-bench", tree).strip()
 
 
 def _process(pid: int) -> str:
@@ -143,7 +146,7 @@ def _is_left_over(reason: str, *, is_ours: bool) -> bool:
     return host == own_host and (is_ours or boot != own_boot)  # what another machine has made is its own
 
 
-def _remove(repository: Path, path: Path, environ: Mapping[str, str]) -> None:
+def _remove(git: Git, path: Path) -> None:
     """Remove a worktree, whatever is in it, and git's entry of it, but of no other. MeasurementError if it stays there."""
     for folder, inside, _ in os.walk(path):
         for name in inside:  # what is in read-only folders, as of Go's modules, cannot be removed before
@@ -152,6 +155,6 @@ def _remove(repository: Path, path: Path, environ: Mapping[str, str]) -> None:
                     os.chmod(os.path.join(folder, name), 0o700)
     shutil.rmtree(path, ignore_errors=True)
     with suppress(MeasurementError):  # `git gc` does the same after a while
-        Git(repository, environ).text("worktree", "remove", "--force", "--force", str(path), timeout=_TIMEOUT_S)
+        git.text("worktree", "remove", "--force", "--force", str(path), timeout=_TIMEOUT_S)
     if os.path.lexists(path):
         raise MeasurementError(f"cannot remove the worktree {path}")

@@ -44,3 +44,12 @@ class Repository:
 
     def info(self, **more: str) -> Commit:
         return commit_info(Git(self.path, {**self.environ, **more}))
+
+
+def hanging_at(command: str, repository: Repository, tmp_path: Path) -> dict[str, str]:
+    """Return variables under which this command of git hangs."""
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *"{command}"*) sleep 60;; *) PATH={PATH} exec git "$@";; esac\n')
+    slow.chmod(0o755)
+    return {**repository.environ, "PATH": f"{slow.parent}:{PATH}"}

@@ -18,7 +18,7 @@ from cachegrind_bench.vcs import commits, diff
 from cachegrind_bench.vcs.commits import commit_info, commit_of
 from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.vcs.revisions import Repository as Revisions
-from tests.unit.repositories import PATH, Repository, git_environment
+from tests.unit.repositories import PATH, Repository, git_environment, hanging_at
 
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
 
@@ -279,15 +279,6 @@ def test_a_damaged_repository_says_what_git_says(repository: Repository) -> None
     repository.commit()
     (repository.path / ".git" / "index").write_bytes(b"nonsense")
     assert why(repository.path, repository.environ).startswith("git status failed with status 128: ")
-
-
-def hanging_at(command: str, repository: Repository, tmp_path: Path) -> dict[str, str]:
-    """Return variables under which this command of git hangs."""
-    slow = tmp_path / "bin" / "git"
-    slow.parent.mkdir()
-    slow.write_text(f'#!/bin/sh\ncase "$*" in *{command}*) sleep 60;; *) PATH={PATH} exec git "$@";; esac\n')
-    slow.chmod(0o755)
-    return {**repository.environ, "PATH": f"{slow.parent}:{PATH}"}
 
 
 @pytest.mark.parametrize("hanging", ["rev-parse", "status"])

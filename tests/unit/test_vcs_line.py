@@ -14,14 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from cachegrind_bench import waiting
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.store.git_store import GitStore
 from cachegrind_bench.vcs import commits
+from cachegrind_bench.vcs import worktree as worktrees
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.diff import hunks
+from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, worktree
-from tests.unit.repositories import PATH, Repository, git_environment
+from tests.unit.repositories import PATH, Repository, git_environment, hanging_at
 from tests.unit.samples import run_without_rights
 from tests.unit.stored import NAMES, RECORDS
 
@@ -319,7 +322,7 @@ def test_a_worktree_is_there_and_then_gone_and_the_users_own_is_not_touched(
     repository.git("commit", "--quiet", "-a", "-m", "new")
     (repository.path / "file").write_text("newer\n")
     before = repository.git("status", "--porcelain=v2", "--branch")
-    with worktree(repository.path, old, tmp_path / "tree", repository.environ) as path:
+    with worktree(revisions(repository), old, tmp_path / "tree") as path:
         assert (path / "file").read_text() == "old\n"
         (path / "left over").touch()
     assert not (tmp_path / "tree").exists()
@@ -333,7 +336,7 @@ def test_hooks_of_the_user_do_not_run(repository: Repository, tmp_path: Path) ->
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     hook.chmod(0o755)
-    with worktree(repository.path, sha, tmp_path / "tree", repository.environ):
+    with worktree(revisions(repository), sha, tmp_path / "tree"):
         pass
     assert not (tmp_path / "ran").exists()
 
@@ -369,8 +372,8 @@ def test_a_hostile_configuration_runs_its_filters_and_no_other_command(repositor
     assert not ran.exists()
     (repository.path / "file").write_text("new\n")
     assert commits.commit_info(revisions(repository)).dirty
-    assert changes_as_commit(repository.path, repository.environ) is not None
-    with worktree(repository.path, sha, tmp_path / "tree", repository.environ):
+    assert changes_as_commit(revisions(repository)) is not None
+    with worktree(revisions(repository), sha, tmp_path / "tree"):
         pass
     assert {*ran.read_text().split()} == {"filter.evil.clean", "filter.evil.smudge"}
 
@@ -386,9 +389,23 @@ def test_a_full_disk_is_named_with_what_to_do(repository: Repository, tmp_path: 
     path = tmp_path / "tree"
     environ = {**repository.environ, "PATH": f"{full.parent}:{repository.environ['PATH']}"}
     full_disk = pytest.raises(MeasurementError, match=f"no space is left for {path}$")
-    with full_disk as caught, worktree(repository.path, sha, path, environ):
+    with full_disk as caught, worktree(Git(repository.path, environ), sha, path):
         pass
     assert caught.value.hint == "free some space there"
+
+
+@pytest.mark.parametrize("hanging", ["worktree list", "worktree add", "add --update"])
+def test_a_git_that_hangs_at_a_worktree_is_named(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hanging: str
+) -> None:
+    sha, name, lines = repository.commit(), hanging.split(maxsplit=1)[0], list[str]()
+    monkeypatch.setattr(waiting, "_FIRST_S", 0.1)
+    monkeypatch.setattr(worktrees, "_TIMEOUT_S", 0.3)
+    git = Git(repository.path, hanging_at(hanging, repository, tmp_path), waiting.Waiting(lines.append))
+    with pytest.raises(MeasurementError, match=f"git {name} took more than 0.3 s"):  # noqa: SIM117 - the next one raises it
+        with worktree(git, sha, tmp_path / "tree") if name == "worktree" else nullcontext(changes_as_commit(git)):
+            pass
+    assert f"waiting for git {name}, 0 s" in lines
 
 
 def test_a_worktree_that_another_git_has_half_made_is_waited_for(repository: Repository, tmp_path: Path) -> None:
@@ -400,7 +417,7 @@ def test_a_worktree_that_another_git_has_half_made_is_waited_for(repository: Rep
     timer = threading.Timer(0.5, shutil.rmtree, [half])
     timer.start()
     try:
-        with worktree(repository.path, sha, tmp_path / "tree", repository.environ) as path:
+        with worktree(revisions(repository), sha, tmp_path / "tree") as path:
             assert (path / ".git").exists()
     finally:
         timer.join()
@@ -416,18 +433,18 @@ def test_an_index_that_is_not_a_file_is_an_error(repository: Repository, what: s
     else:
         index.symlink_to(what)
     with pytest.raises(MeasurementError, match=r"/\.git/index: it is not a regular file"):
-        changes_as_commit(repository.path, repository.environ)
+        changes_as_commit(revisions(repository))
 
 
 def test_changes_that_are_not_committed_can_be_a_commit(repository: Repository, tmp_path: Path) -> None:
     (repository.path / "file").write_text("old\n")
     repository.git("add", "file")
     repository.commit()
-    assert changes_as_commit(repository.path, repository.environ) is None
+    assert changes_as_commit(revisions(repository)) is None
     (repository.path / "file").write_text("new\n")
-    sha = changes_as_commit(repository.path, repository.environ)
+    sha = changes_as_commit(revisions(repository))
     assert sha is not None
-    with worktree(repository.path, sha, tmp_path / "tree", repository.environ) as path:
+    with worktree(revisions(repository), sha, tmp_path / "tree") as path:
         assert (path / "file").read_text() == "new\n"
     assert repository.git("stash", "list") == ""
     assert repository.git("status", "--porcelain") == "M file"
@@ -440,7 +457,7 @@ def test_what_is_staged_stays_staged_in_the_index_of_a_hook(repository: Reposito
     repository.git("add", "file", GIT_INDEX_FILE=str(index))
     before = index.read_bytes()
     hook = {**repository.environ, "GIT_INDEX_FILE": str(index), "GIT_DIR": str(repository.path / ".git")}
-    with worktree(repository.path, sha, tmp_path / "tree", hook):
+    with worktree(Git(repository.path, hook), sha, tmp_path / "tree"):
         pass
     assert index.read_bytes() == before
 
@@ -451,7 +468,7 @@ def test_a_worktree_of_the_user_that_is_not_there_just_now_is_not_forgotten(
     sha = repository.commit()
     repository.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "disk"))
     (tmp_path / "disk").rename(tmp_path / "unmounted")
-    with worktree(repository.path, sha, tmp_path / "tree", repository.environ):
+    with worktree(revisions(repository), sha, tmp_path / "tree"):
         pass
     (tmp_path / "unmounted").rename(tmp_path / "disk")
     repository.git("-C", str(tmp_path / "disk"), "status")
@@ -464,18 +481,18 @@ def test_the_worktree_of_a_process_that_was_killed_is_removed_by_the_next(
     sha, folder = repository.commit(), tmp_path / "cg-bench.x"
     folder.mkdir()
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom cachegrind_bench.vcs.worktree import worktree\n"
-        "with worktree(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), dict(os.environ)):\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom cachegrind_bench.vcs.git import Git\nfrom cachegrind_bench.vcs.worktree import worktree\n"
+        "with worktree(Git(Path(sys.argv[1]), dict(os.environ)), sys.argv[2], Path(sys.argv[3])):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)"
     )
     command = [sys.executable, "-c", code, str(repository.path), sha, str(folder / "tree")]
     done = subprocess.run(command, env={**repository.environ, "PYTHONPATH": os.getcwd()}, check=False)
     assert done.returncode == -signal.SIGKILL
     assert (folder / "tree").exists()
-    with worktree(repository.path, sha, tmp_path / "one", repository.environ):
+    with worktree(revisions(repository), sha, tmp_path / "one"):
         assert not folder.exists()
         # Ours is alive, and another one beside it does it no harm.
-        with worktree(repository.path, sha, tmp_path / "other", repository.environ):
+        with worktree(revisions(repository), sha, tmp_path / "other"):
             assert (tmp_path / "one" / ".git").exists()
     assert repository.git("worktree", "list").count("\n") == 0
 
@@ -483,11 +500,11 @@ def test_the_worktree_of_a_process_that_was_killed_is_removed_by_the_next(
 LEAVE = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from cachegrind_bench.vcs import worktree
+from cachegrind_bench.vcs import git, worktree
 if len(sys.argv) > 4:  # as before the machine started anew
     known = worktree._process
     worktree._process = lambda pid: known(pid).replace(known(pid).split()[1], sys.argv[4])
-with worktree.worktree(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), dict(os.environ)):
+with worktree.worktree(git.Git(Path(sys.argv[1]), dict(os.environ)), sys.argv[2], Path(sys.argv[3])):
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -507,7 +524,7 @@ def test_the_place_of_a_process_that_was_killed_can_be_used_again_though_its_fil
     if how == "in the middle of git":
         (repository.path / ".git" / "worktrees" / "tree" / "locked").write_text("initializing\n")
     shutil.rmtree(place)  # as whoever takes the numbered folder next does
-    with worktree(repository.path, sha, place, repository.environ):
+    with worktree(revisions(repository), sha, place):
         assert (place / ".git").exists()
     assert killed.wait() == -signal.SIGKILL
     assert repository.git("worktree", "list").count("\n") == 0
@@ -524,7 +541,7 @@ def test_a_worktree_that_a_killed_git_has_half_made_is_forgotten_if_it_was_ours(
     (entry / "commondir").touch()
     os.utime(entry / "commondir", (0, 0))
     outcome = nullcontext() if name == "cg-bench.51" else pytest.raises(MeasurementError, match="failed to read")
-    with outcome as caught, worktree(repository.path, sha, tmp_path / "cg-bench.52" / "tree", repository.environ):
+    with outcome as caught, worktree(revisions(repository), sha, tmp_path / "cg-bench.52" / "tree"):
         pass
     assert entry.exists() == (caught is not None)
     if caught is not None:
@@ -540,7 +557,7 @@ def test_the_place_of_another_machine_is_left_alone(repository: Repository, tmp_
     (tmp_path / "tree").rename(tmp_path / "moved")
     with (
         pytest.raises(MeasurementError, match="a worktree of another machine"),
-        worktree(repository.path, sha, tmp_path / "tree", repository.environ),
+        worktree(revisions(repository), sha, tmp_path / "tree"),
     ):
         pass
     assert (tmp_path / "cg-bench.x" / "tree" / ".git").exists()
@@ -550,9 +567,9 @@ def test_the_place_of_another_machine_is_left_alone(repository: Repository, tmp_
 def test_folders_that_cannot_be_written_into_are_removed(repository: Repository) -> None:
     sha = repository.commit()
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom cachegrind_bench.vcs.worktree import worktree\nbegin()\n"
+        "import os, sys\nfrom pathlib import Path\nfrom cachegrind_bench.vcs.git import Git\nfrom cachegrind_bench.vcs.worktree import worktree\nbegin()\n"
         "os.chdir(sys.argv[1])\nfolder = Path(sys.argv[1], 'd')\nos.environ['HOME'] = sys.argv[1]\n"
-        "with worktree(Path('r').absolute(), sys.argv[2], Path('tree').absolute(), dict(os.environ)) as tree:\n"
+        "with worktree(Git(Path('r').absolute(), dict(os.environ)), sys.argv[2], Path('tree').absolute()) as tree:\n"
         "    (tree / 'cache' / 'm').mkdir(parents=True)\n    (tree / 'cache' / 'm' / 'f').touch()\n"
         "    os.chmod(tree / 'cache' / 'm', 0o555)\n    os.chmod(tree / 'cache', 0o555)\n"
         "print(os.path.exists('tree'))"
@@ -571,7 +588,7 @@ def test_files_that_are_only_announced_or_half_merged_are_part_of_the_changes(re
     repository.commit()
     (repository.path / "new").write_text("announced\n")
     repository.git("add", "--intent-to-add", "new")
-    sha = changes_as_commit(repository.path, repository.environ)
+    sha = changes_as_commit(revisions(repository))
     assert sha is not None
     assert repository.git("show", f"{sha}:new") == "announced"
     repository.git("reset", "--quiet")
@@ -583,7 +600,7 @@ def test_files_that_are_only_announced_or_half_merged_are_part_of_the_changes(re
     with pytest.raises(subprocess.CalledProcessError):
         repository.git("merge", "side")
     before = repository.git("status", "--porcelain=v2")
-    sha = changes_as_commit(repository.path, repository.environ)
+    sha = changes_as_commit(revisions(repository))
     assert sha is not None
     assert "<<<<<<<" in repository.git("show", f"{sha}:file")
     assert repository.git("status", "--porcelain=v2") == before
@@ -593,7 +610,7 @@ def test_a_lock_of_the_user_is_not_ours(repository: Repository, tmp_path: Path) 
     sha = repository.commit()
     repository.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "mine"))
     repository.git("worktree", "lock", "--reason", "cg-bench results", str(tmp_path / "mine"))
-    with worktree(repository.path, sha, tmp_path / "tree", repository.environ):
+    with worktree(revisions(repository), sha, tmp_path / "tree"):
         pass
     assert (tmp_path / "mine" / ".git").exists()
 
@@ -608,7 +625,7 @@ def test_the_index_of_a_hook_is_left_alone_where_only_variables_report_of_the_re
     place = {"GIT_DIR": str(tmp_path / "dot.git"), "GIT_WORK_TREE": str(home)}
     index = tmp_path / "index"
     index.write_bytes(b"of the commit that is made")
-    with worktree(home, sha, tmp_path / "tree", {**repository.environ, **place, "GIT_INDEX_FILE": str(index)}):
+    with worktree(Git(home, {**repository.environ, **place, "GIT_INDEX_FILE": str(index)}), sha, tmp_path / "tree"):
         pass
     assert index.read_bytes() == b"of the commit that is made"
 
@@ -619,4 +636,4 @@ def test_changes_that_git_cannot_read_are_no_unchanged_tree(repository: Reposito
     repository.commit()
     (repository.path / ".git" / "index").write_bytes(b"damaged")
     with pytest.raises(MeasurementError, match="git add failed"):
-        changes_as_commit(repository.path, repository.environ)
+        changes_as_commit(revisions(repository))
