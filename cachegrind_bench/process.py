@@ -29,7 +29,7 @@ _POLL_S = 0.05
 # How long output may still come once the program itself has ended: bash's `> >(tee log)` needs a moment, while a
 # daemon that inherited the pipe would hold it open for ever.
 _DRAIN_S = 0.5
-# How long a child may take to tidy up after the end of its input.
+# How long a child may take to tidy up after the end of its input, or after SIGTERM.
 _FAREWELL_S = 2.0
 # Holds our pipe open in the background: when that closes, as it does when we are killed, its process group has to end.
 _GUARD = 'exec 3<&0 <"$0"; { read -r _ <&3; kill -9 "-$$"; } </dev/null >/dev/null 2>&1 & exec "$@" 3<&-'
@@ -83,13 +83,23 @@ class Child:
         try:
             if self.stdin >= 0:
                 self.close_stdin()  # to a supervisor, the order to end its own children, then itself
-                deadline = time.monotonic() + _FAREWELL_S
-                while not self.has_ended() and time.monotonic() < deadline:
-                    time.sleep(0.001)  # not `wait`: once it is reaped, the group could not be killed safely
+                self._tidying()
         finally:
             self.kill()
             for pipe in filter(None, (self._popen.stdout, self._popen.stderr)):
                 pipe.close()
+
+    def terminate(self) -> None:
+        """Ask it to end, unless it has, and let it tidy up."""
+        if not self.has_ended():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+            self._tidying()
+
+    def _tidying(self) -> None:
+        deadline = time.monotonic() + _FAREWELL_S
+        while not self.has_ended() and time.monotonic() < deadline:
+            time.sleep(0.001)  # not `wait`: once it is reaped, the group could not be killed safely
 
     def close_stdin(self) -> None:
         """Let it see the end of its input."""
@@ -164,6 +174,7 @@ def run(
     guarded: bool = False,
     shell: bool = False,
     untrusted: bool = False,
+    tidies: bool = False,
 ) -> Completed:
     """Run a program to its end and keep the tail of its output; its input is `stdin`, or a file, or nothing.
 
@@ -171,7 +182,7 @@ def run(
     process group is killed when the program ends, after `timeout` seconds, and when we are interrupted; if it is `guarded`,
     even if we are killed. What is `untrusted` is guarded, too, and has another parent than us, which it may stop or kill: a
     signal that ends it is then an exit status above 128. With `shell`, argv[0] is a command line for `/bin/sh`, which is
-    untrusted and has no input.
+    untrusted and has no input. What `tidies` up gets SIGTERM first when we are interrupted, and has two seconds.
     """
     started = time.monotonic()
     command = ["/bin/sh", "-c", *argv] if shell else argv
@@ -184,6 +195,8 @@ def run(
             finally:
                 if source >= 0:
                     os.close(source)
+            if tidies:
+                stack.callback(child.terminate)
         tails = {child.stdout: bytearray(), child.stderr: bytearray()}
 
         def take(pipe: int, chunk: bytes) -> None:

@@ -114,6 +114,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 env={name: value for name, value in environ.items() if name not in NOT_FOR_RUN},
                 echo=lambda chunk: self.notices.write(decoder.decode(chunk)),
                 guarded=True,
+                tidies=True,
             )
         if done.status not in (0, MeasurementError.exit_code) or not target.exists():
             raise MeasurementError(

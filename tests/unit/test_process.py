@@ -235,9 +235,8 @@ def test_a_shell_command_has_no_input_and_its_words_are_its_own() -> None:
     assert (done.status, done.stdout) == (3, b"a b c\n")
 
 
-@pytest.mark.parametrize("_again", range(5))  # in different moments of the program's start
-def test_an_interrupt_ends_the_program_and_passes_on(tmp_path: Path, _again: int) -> None:
-    pid_file = tmp_path / "pid"
+def interrupted(pid_file: Path, script: str, **options: object) -> None:
+    """Run a script, and be interrupted as soon as it has written its process id into this file."""
     before = signal.signal(signal.SIGINT, lambda *_: interruption.interrupt())
 
     def interrupt() -> None:
@@ -249,10 +248,26 @@ def test_an_interrupt_ends_the_program_and_passes_on(tmp_path: Path, _again: int
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            sh(f"echo $$ > {pid_file}; exec sleep 60", timeout=30)
+            sh(script, timeout=30, **options)
     finally:
         thread.join()
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("_again", range(5))  # in different moments of the program's start
+def test_an_interrupt_ends_the_program_and_passes_on(tmp_path: Path, _again: int) -> None:
+    pid_file = tmp_path / "pid"
+    interrupted(pid_file, f"echo $$ > {pid_file}; exec sleep 60")
+    assert wait_until_gone(int(pid_file.read_text()))
+
+
+@pytest.mark.parametrize("ending", ["exit", "sleep 60"])
+def test_what_tidies_up_may_do_so_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    pid_file, tidy = tmp_path / "pid", tmp_path / "tidy"
+    monkeypatch.setattr(process, "_FAREWELL_S", 5.0 if ending == "exit" else 0.5)
+    script = f"trap 'echo > {tidy}; {ending}' TERM; echo $$ > {pid_file}; while :; do sleep 0.01; done"
+    interrupted(pid_file, script, guarded=True, tidies=True)
+    assert tidy.exists()
     assert wait_until_gone(int(pid_file.read_text()))
 
 

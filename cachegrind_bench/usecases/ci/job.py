@@ -116,6 +116,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             env={name: value for name, value in self.runner.environ.items() if name not in {*_INPUTS, *_TOKENS}},
             echo=lambda chunk: self.runner.write(bytes(chunk)),
             guarded=True,
+            tidies=True,
         )
         errors = re.findall(r"^cg-bench: error: (.+)$", done.stderr.decode("utf-8", "replace"), re.MULTILINE)
         return done.status, errors[-1] if errors else "the reason is in the log"
