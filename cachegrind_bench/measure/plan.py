@@ -78,6 +78,7 @@ def target_of(plan: Plan) -> Target:
     partly = plan.call_tree and plan.collect.scope in {Scope.REGIONS, Scope.TOGGLE}
     return Target(
         argv=plan.command.argv,
+        begin=len(plan.command.argv) - len(plan.command.typed) + 1,
         executable=plan.command.executable,
         variables=plan.variables,
         cwd=str(plan.cwd),

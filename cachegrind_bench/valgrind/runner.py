@@ -39,6 +39,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """What to execute, and how: everything about an execution that is not Valgrind's."""
 
     argv: tuple[str, ...]
+    begin: int = 1  # where in argv the words after the program's name, or after that of its script, begin
     executable: str
     variables: Mapping[str, str]
     cwd: str
@@ -202,11 +203,11 @@ class ValgrindRunner:
             pages=layout(target.layout).pages,
             collect=collect,
         )
-        program, *words = target.argv
+        words = list(target.argv)
         if collect.loop is not None and collect.loop.log:
             *flags, log = collect.loop.log
-            words[:0] = (*flags, log.format(self.scratch.out))
-        argv = (self.valgrind.launcher, *options, program, *words)
+            words[target.begin : target.begin] = (*flags, log.format(self.scratch.out))
+        argv = (self.valgrind.launcher, *options, *words)
         try:
             outcome = self._launch(target, argv, tool=tool, echo=self._echo(target))
         finally:

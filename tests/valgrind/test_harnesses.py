@@ -285,6 +285,28 @@ def test_jmh_is_counted_by_the_difference_of_two_batches(cg_bench: CgBench) -> N
     one_per_cent_is_blamed(cg_bench, entry, "bench.Sums.work", "SETUP=200000", blamed="bench.Sums.work")
 
 
+def test_options_for_java_follow_the_name_of_a_script_in_its_place(
+    cg_bench: CgBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = cg_bench.cwd / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(
+        f"""#!/bin/sh
+case "$*" in *" -lp") echo Benchmarks:; echo work; exit;; esac
+echo "$@" >> {cg_bench.folder}/words
+for word; do left=$word; done
+while [ "$left" -gt 0 ]; do left=$((left - 1)); done
+"""
+    )
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{java.parent}:{os.environ['PATH']}")
+    _, one = measured(cg_bench, "jmh = 'some.jar'", "base.json")
+    assert list(one) == ["work"]
+    warm, *rest = (cg_bench.folder / "words").read_text().splitlines()
+    assert warm.startswith("-Xcomp -Xbatch ")
+    assert {line.split()[0] for line in rest} == {"-XX:+UnlockDiagnosticVMOptions"}
+
+
 GO = {
     "go.mod": "module example.com/sums\n\ngo 1.21\n",
     "sum_test.go": """package sums
