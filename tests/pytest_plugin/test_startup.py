@@ -165,7 +165,9 @@ sys.path.insert(0, sys.argv[1])
 import one
 finder = sys.path_importer_cache[sys.argv[1]]
 assert "anything" in finder._path_cache
-Between()
+Between().watch()  # as before the fork
+assert not set(before) & set(now())
+import_finder.give_back()
 assert now() == before
 assert {type(finder) for finder in sys.path_importer_cache.values()} <= {FileFinder, type(None), zipimporter}
 def forbidden(): raise AssertionError
