@@ -13,11 +13,15 @@ class CgBenchError(Exception):
     exit_code = 70
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        message = message if len(message) <= 2_000 else f"{message[:2_000]}..."
+        message = _cut(message, 2_000)
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = None if hint is None else _cut(hint, 10_000)  # it may have the last lines of a program
         self.repeated: frozenset[str] = frozenset()
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 class UsageError(CgBenchError):

@@ -34,6 +34,16 @@ def told(text: str, name: str = "cg-bench.toml") -> str:
     return caught.value.message.removeprefix(f"{name}:") + (f" | {hint}" if hint else "")
 
 
+@pytest.mark.parametrize("key", ["threshold", "limit"])
+def test_a_long_text_in_place_of_a_number_is_answered_at_once(key: str) -> None:
+    # A pattern of numbers took minutes to find that this is none.
+    assert len(told(f'{COMMAND}{key} = "{"1" * 300_000}x"\n')) < 13_000
+
+
+def test_advice_about_a_long_text_is_cut() -> None:
+    assert len(told(f'{COMMAND}parameters = {{ n = "{"1" * 300_000}" }}\n')) < 13_000
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
