@@ -34,9 +34,10 @@ _BRACES = re.compile(r"\.(?:c|cc|cpp|cxx|c\+\+|go|h|hh|hpp|hxx|h\+\+|inc|inl|ipp
 _SPACES = {ord(" "): "\0", ord("\t"): "\1"}  # in strings, where they count
 _NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|(?P<text>\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\\n])')", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)  # and attributes of Rust
+_WORDS = r"(?:(?:export|inline|default|unsafe|pub(?:\([^()]*\))?)\s+)*"
+# Text is of anybody's: two lists in a row, or one in another, would take exponential time. One `template` is enough, as what is in < > may be others.
 _CONTAINER = re.compile(
-    r"\s*(?:(?:export|inline|default|unsafe|pub(?:\([^)]*\))?|template\s*<[^{}]*>)\s+)*"
-    r"(?:(?:namespace|class|impl|mod|trait)\b|(?:struct|union|enum|extern)\b[^()]*$)"
+    rf"\s*{_WORDS}(?:template\s*<[^{{}}]*>\s+{_WORDS})?(?:(?:namespace|class|impl|mod|trait)\b|(?P<data>struct|union|enum|extern)\b)"
 )
 # What is executed, if at all, by the compiler.
 _BY_COMPILERS = re.compile(r"\b(?:constexpr|consteval|const\s+fn|macro_rules)\b")
@@ -276,7 +277,7 @@ def _functions_in_braces(text: str) -> list[tuple[int, int, int]]:
     for match in re.finditer(r"[{};]", code):
         head, end = code[end : match.start()], match.end()
         if match[0] == "{":
-            opened.append((match.start() - len(head.lstrip()), match.start(), _CONTAINER.match(head) is not None))
+            opened.append((match.start() - len(head.lstrip()), match.start(), _holds_functions(head)))
         elif match[0] == "}":
             if not opened:
                 return []
@@ -287,3 +288,9 @@ def _functions_in_braces(text: str) -> list[tuple[int, int, int]]:
                     not _ALTERNATIVE.search("\n".join(text.split("\n")[first - 1 : last]))
                 )
     return [] if opened else found
+
+
+def _holds_functions(head: str) -> bool:
+    """Return whether what is before a brace is of a namespace, class or module; not of a function that returns a struct."""
+    match = _CONTAINER.match(head)
+    return match is not None and (match["data"] is None or not {"(", ")"} & set(head[match.end() :]))

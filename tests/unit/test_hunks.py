@@ -137,6 +137,20 @@ def test_where_the_end_of_a_function_is_in_doubt_nothing_is_blamed(text: str) ->
     assert split(text, "words.c", 1, (1, 2)).touched == ()
 
 
+@pytest.mark.parametrize("head", ["template <> ", "template <> struct ", "template <> inline ", "template <> pub("])
+@pytest.mark.parametrize("end", ["void f() ", "struct words f() "])
+def test_time_does_not_double_with_each_template_before_a_function(head: str, end: str) -> None:
+    text = f"{head * 60}{end}{{}}\n{C}"
+    assert [row.hunks for row in split(text, "words.cc", 7, (5, 5)).touched] == [(Hunk("words.cc", 5, 5),)]
+
+
+@pytest.mark.parametrize("head", ["template <class T> ", "template <> template <class T, class = A<T> > inline "])
+def test_functions_are_found_in_a_class_that_is_a_template(head: str) -> None:
+    for kind in ("class", "struct"):
+        text = f"{head}{kind} Words : Base<T> {{\n  int size() {{\n    return 1;\n  }}\n  int never() {{ return 2; }}\n}};\n"
+        assert [split(text, "words.cc", 2, (line, line)).ir for line in (3, 5)] == [1000, 0]
+
+
 def test_only_bodies_of_functions_that_were_not_executed_are_certainly_idle() -> None:
     assert split(PYTHON, "words.py", 6, (16, 16), executed=(1, 6, 9)).idle
     assert not split(PYTHON, "words.py", 6, (15, 16), executed=(1, 6, 9)).idle  # defaults are computed
