@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from io import StringIO
@@ -32,10 +33,11 @@ _FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
 _DOCUMENTED = (*_FUNCTIONS, ast.ClassDef)
 _BRACES = re.compile(r"\.(?:c|cc|cpp|cxx|c\+\+|go|h|hh|hpp|hxx|h\+\+|inc|inl|ipp|rs|tcc|tpp)$")
 _SPACES = {ord(" "): "\0", ord("\t"): "\1"}  # in strings, where they count
-_NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|(?P<text>\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\\n])')", re.DOTALL)
+# What has no end goes to that of the file: each further beginning would be looked at to there.
+_NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|(?P<text>/\*.*|\"(?:\\.|[^\"\\])*+[\"\\]?|'(?:\\.|[^'\\\n])')", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)  # and attributes of Rust
 _WORDS = r"(?:(?:export|inline|default|unsafe|pub(?:\([^()]*\))?)\s+)*"
-# Text is of anybody's: two lists in a row, or one in another, would take exponential time. One `template` is enough, as what is in < > may be others.
+# One `template` is enough, as what is in < > may be others: several would be read in exponentially many ways.
 _CONTAINER = re.compile(
     rf"\s*{_WORDS}(?:template\s*<[^{{}}]*>\s+{_WORDS})?(?:(?:namespace|class|impl|mod|trait)\b|(?P<data>struct|union|enum|extern)\b)"
 )
@@ -202,7 +204,12 @@ def _inside(function: Blamed, side: Side, root: str) -> Iterator[Hunk]:
 
 
 def _excerpt(text: str, hunk: Hunk) -> str:
-    return "\n".join(text.split("\n")[hunk.first - 1 : min(hunk.last, hunk.first + _LINES - 1)])
+    return "\n".join(_lines(text)[hunk.first - 1 : min(hunk.last, hunk.first + _LINES - 1)])
+
+
+@lru_cache(maxsize=8)  # as those of functions
+def _lines(text: str) -> list[str]:
+    return text.split("\n")
 
 
 def _is_same(path: str, file: str) -> bool:
@@ -225,7 +232,7 @@ def _is_idle(hunk: Hunk, side: Side, root: str) -> bool:
     outermost = next((span for span in spans if span[1] <= hunk.first and hunk.last <= span[2]), None)
     if outermost is None or any(outermost[0] <= line <= outermost[2] for line in lines):
         return False
-    return python or not _BY_COMPILERS.search("\n".join(source.split("\n")[outermost[0] - 1 : outermost[2]]))
+    return python or not _BY_COMPILERS.search("\n".join(_lines(source)[outermost[0] - 1 : outermost[2]]))
 
 
 def _around(lines: Collection[int], text: str, *, python: bool) -> list[tuple[int, int]]:
@@ -273,20 +280,21 @@ def _functions_in_braces(text: str) -> list[tuple[int, int, int]]:
     found: list[tuple[int, int, int]] = []
     # Where what is before each brace begins, the brace, and whether functions may be inside.
     opened: list[tuple[int, int, bool]] = []
-    end = 0
+    end, lines, bodies = 0, _lines(text), 0
+    starts = [0, *accumulate(len(line) + 1 for line in code.split("\n"))]
     for match in re.finditer(r"[{};]", code):
         head, end = code[end : match.start()], match.end()
         if match[0] == "{":
             opened.append((match.start() - len(head.lstrip()), match.start(), _holds_functions(head)))
+            bodies += not opened[-1][-1]
         elif match[0] == "}":
             if not opened:
                 return []
             begin, brace, holds = opened.pop()
-            if not holds and all(outer for _, _, outer in opened):
-                first, head_end, last = (code.count("\n", 0, at) + 1 for at in (begin, brace, match.start()))
-                found += [(first, head_end + 1, last)] * (
-                    not _ALTERNATIVE.search("\n".join(text.split("\n")[first - 1 : last]))
-                )
+            bodies -= not holds
+            if not holds and not bodies:
+                first, head_end, last = (bisect_right(starts, at) for at in (begin, brace, match.start()))
+                found += [(first, head_end + 1, last)] * (not _ALTERNATIVE.search("\n".join(lines[first - 1 : last])))
     return [] if opened else found
 
 

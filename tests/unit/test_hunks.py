@@ -151,6 +151,24 @@ def test_functions_are_found_in_a_class_that_is_a_template(head: str) -> None:
         assert [split(text, "words.cc", 2, (line, line)).ir for line in (3, 5)] == [1000, 0]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("int f(int n) {\n" + "    n += 1;\n" * 50 + "}\n", ""),
+        ("namespace words {\n" * 5, "int f() {}\n}" * 5),
+    ],
+    ids=["functions", "namespaces"],
+)
+def test_functions_of_huge_files_are_found_in_linear_time(before: str, after: str) -> None:
+    text = f"{C}{before * 10_000}{after * 10_000}"  # took minutes
+    assert split(text, "words.cc", 6, (4, 4)).ir == 1000
+
+
+@pytest.mark.parametrize("text", ["/* " * 500_000, '"' + '\\"' * 500_000, '"' + '\\"' * 500_000 + "\\"])
+def test_a_comment_or_string_without_an_end_is_read_in_linear_time(text: str) -> None:
+    assert split(C + text, "words.cc", 6, (4, 4)).ir == 1000  # took hours
+
+
 def test_only_bodies_of_functions_that_were_not_executed_are_certainly_idle() -> None:
     assert split(PYTHON, "words.py", 6, (16, 16), executed=(1, 6, 9)).idle
     assert not split(PYTHON, "words.py", 6, (15, 16), executed=(1, 6, 9)).idle  # defaults are computed
