@@ -247,7 +247,7 @@ def pair_functions(base: Sequence[PythonFunction], candidate: Sequence[PythonFun
     ours, theirs = (sorted(side, key=attrgetter("line")) for side in (before, after))
     pairs = [*_take(ours, theirs, lambda item: item), *_take(ours, theirs, attrgetter("file", "name"))]
     longest = max((item.file.count("/") + 1 for item in ours), default=0)
-    for parts in range(longest, 0, -1):
+    for parts in range(min(longest, _DEEPEST), 0, -1):
         pairs += _take(ours, theirs, partial(_end, parts=parts), file=attrgetter("file"))
     # Any file has its `<module>`, and many a `<lambda>`.
     pairs += _take(ours, theirs, lambda it: None if it.name.startswith("<") else it.name, file=attrgetter("file"))
@@ -260,7 +260,7 @@ def pair_functions(base: Sequence[PythonFunction], candidate: Sequence[PythonFun
 
 def _end(function: PythonFunction, *, parts: int) -> object:
     """Return the name and the last parts of the path; None if it has fewer, or they say too little."""
-    path = function.file.split("/")
+    path = function.file.rsplit("/", parts)
     if len(path) < parts or (parts == 1 and path[-1] in _OF_A_FOLDER):
         return None
     return tuple(path[-parts:]), function.name

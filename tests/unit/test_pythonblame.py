@@ -257,3 +257,9 @@ def test_functions_are_paired_by_file_and_name_then_by_the_ends_of_paths_then_by
                 if before[old] == after[new]} == expected  # fmt: skip
         assert len(set(before)) == len(before)
         assert len(set(after)) == len(after)
+
+
+def test_functions_of_files_in_deep_folders_are_paired_quickly() -> None:
+    deep = ["a/" * 500_000 + "x.py", "b/" * 500_000 + "x.py"]  # took hours
+    sides = [[function("f:1"), function(f"g@{file}:1")] for file in deep]
+    assert pair_functions(*sides) == ([0, 1], [0, 1])
