@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from operator import attrgetter
 from typing import TypeVar
 
@@ -160,11 +160,9 @@ def _directories(base: str, candidate: str) -> tuple[str, str]:
 
 
 def _without(path: str, directories: set[str]) -> str:
-    at = path.find("/", 1)
-    while at > 0:
-        if path[:at] in directories:
-            return path[at + 1 :]
-        at = path.find("/", at + 1)
+    for slash in islice(re.compile("/").finditer(path, 1), _DEEPEST):
+        if path[: slash.start()] in directories:
+            return path[slash.end() :]
     return path
 
 

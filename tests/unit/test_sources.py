@@ -96,6 +96,11 @@ def test_many_files_of_one_name_are_paired_quickly() -> None:
     assert all(other is not None for other, _ in paired(base, candidate).values())
 
 
+def test_a_file_of_one_side_in_deep_folders_is_shown_quickly() -> None:
+    deep = "a/" * 2_000_000 + "x.c"  # took most of an hour
+    assert paired(["/1/a.c", deep], ["/2/a.c"])[deep] == (None, deep)
+
+
 def test_deep_paths_are_no_trouble() -> None:
     deep = "/d" * 5000
     assert paired([f"/a{deep}/x.c", f"/b{deep}/x.c"], [f"/c{deep}/x.c", f"/e{deep}/x.c"])
