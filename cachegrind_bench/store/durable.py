@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import stat
 import time
 from collections.abc import Callable, Generator, Iterable
@@ -28,6 +29,8 @@ _LOOK = 1 << 12  # bytes
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 # What file systems without hard links say: FAT, some network and FUSE ones.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+# What is said of a file that is mounted alone, as into a container, and of another user's in a folder such as /tmp.
+_NO_REPLACING = {errno.EBUSY, errno.EPERM}
 # What file systems say on which a folder cannot be synced.
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES, errno.EBADF}
 
@@ -210,6 +213,7 @@ def store_errors(path: Path, doing: str) -> Generator[None]:
 def write_atomic(path: Path, data: bytes | Iterable[bytes], waiting: Waiting | None = None) -> None:
     """Replace the file by these bytes, or pieces, whole or not at all; pipes and devices are written to.
 
+    So is a file that cannot be replaced, as one that is mounted alone. If that fails, the error names a file that has all.
     `waiting` says how long nobody has read a pipe.
     """
     # The file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`).
@@ -227,12 +231,32 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], waiting: Waiting | N
         if mode is not None:
             os.fchmod(descriptor, stat.S_IMODE(mode))
         _fill(descriptor, lambda stream: stream.writelines(pieces))
-        os.replace(temporary, target)
+        try:
+            os.replace(temporary, target)
+        except OSError as error:
+            if error.errno not in _NO_REPLACING:
+                raise
+            _write_in_place(temporary, target)
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
         with suppress(OSError):
             os.unlink(temporary)
+
+
+def _write_in_place(temporary: Path, target: Path) -> None:
+    """Copy a whole file into one that cannot be replaced; UsageError if that fails, and whoever is killed, leave it elsewhere."""
+    kept = temporary.with_name(f"{temporary.name}.kept")
+    os.rename(temporary, kept)
+    try:
+        with kept.open("rb") as source:
+            flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            _fill(os.open(target, flags), lambda stream: shutil.copyfileobj(source, stream))
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {target}: {error.strerror}", hint=f"what it was to hold is in {kept}"
+        ) from error
+    os.unlink(kept)
 
 
 def _open_special(path: Path, waiting: Waiting) -> int:
@@ -261,11 +285,22 @@ def check_writable(path: Path) -> None:
     try:
         with suppress(FileNotFoundError):
             path.stat()  # fails where the name is too long
-        temporary = _temporary(Path(os.path.realpath(path)).parent)
+        target = Path(os.path.realpath(path))
+        temporary = _temporary(target.parent)
         os.close(os.open(temporary, _NEW, 0o600))
         os.unlink(temporary)
+        _check_mutable(target)
     except OSError as error:
         raise _cannot_write(path, error) from error
+
+
+def _check_mutable(path: Path) -> None:
+    """Raise an OSError if there is a file that nobody may change or replace, as after `chattr +i`; its mode forbids less."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError as error:
+        if error.errno == errno.EPERM:
+            raise
 
 
 def check_replaceable(path: Path) -> None:

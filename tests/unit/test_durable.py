@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 import stat
+import subprocess
 import tempfile
 import threading
 from pathlib import Path
@@ -178,6 +179,39 @@ def test_a_full_disk_leaves_the_old_file_as_it_was(tmp_path: Path, monkeypatch: 
     assert caught.value.hint == "choose another file or free some space"
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["r.json"]
+
+
+def test_a_file_that_cannot_be_replaced_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.json"
+    path.write_bytes(b"old and longer")
+
+    def mounted(*_: object) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(os, "replace", mounted)
+    write_atomic(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["r.json"]
+    path.unlink()
+    path.symlink_to("loop")  # as whoever may write in the folder could
+    monkeypatch.setattr(os.path, "realpath", str)
+    with pytest.raises(UsageError, match="cannot write") as caught:
+        write_atomic(path, b"new")
+    kept = (caught.value.hint or "").removeprefix("what it was to hold is in ")
+    assert Path(kept).read_bytes() == b"new"
+
+
+def test_a_file_that_nobody_may_change_is_found_out_before(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.touch()
+    for flag in "ia":
+        if subprocess.run(["chattr", f"+{flag}", path], check=False, capture_output=True).returncode:
+            pytest.skip("not root, or the file system has no such flags")
+        try:
+            with pytest.raises(UsageError, match="Operation not permitted"):
+                check_writable(path)
+        finally:
+            subprocess.run(["chattr", f"-{flag}", path], check=True)
 
 
 def test_a_file_size_limit_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
