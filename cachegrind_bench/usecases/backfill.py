@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.errors import FileFormatError, MeasurementError, StoreError, UsageError
 from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, intervals
 from cachegrind_bench.measure.command import default_id
 from cachegrind_bench.model.metrics import CostModel
@@ -21,6 +21,7 @@ from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.record import run_record
 from cachegrind_bench.suite.schedule import LOOK_UP_S
 from cachegrind_bench.usecases.commit_task import Answer, Order
+from cachegrind_bench.usecases.saving import leave
 from cachegrind_bench.usecases.selection import SelectRequest, chooses, chooses_id, configuration
 from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, within_of
 from cachegrind_bench.vcs.commits import notes, tags
@@ -28,7 +29,7 @@ from cachegrind_bench.vcs.commits import notes, tags
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cachegrind_bench.model.result import Benchmark, Point, Snapshot
+    from cachegrind_bench.model.result import Benchmark, Point, Result, Snapshot
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.executors import Workforce
     from cachegrind_bench.vcs.revisions import Repository
@@ -185,7 +186,7 @@ class Work:
         self._ended += 1
         try:
             result = self._force.result(sha, answers)
-            self._store.add([run_record(result)])
+            self._add(result)
             costs = _costs(result.benchmarks, self._request.model)
             taken = all(item.taken_over for item in result.benchmarks)
             failure = next((item.error for item in result.benchmarks if item.error), "it has no benchmarks")
@@ -204,6 +205,16 @@ class Work:
             lines = failure.splitlines()
             why = next((line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)), lines[0])
             self._notices.note(f"{sha[:12]} could not be measured{where}: {why}")
+
+    def _add(self, result: Result) -> None:
+        """Store a result; StoreError says in which file it is left where that is not possible."""
+        record = run_record(result)
+        try:
+            self._store.add([record])
+        except StoreError as error:
+            path = leave(self._past.repository.cwd, record.uid, result)
+            kept = None if path is None else f"what was measured is kept in {path}, which 'cg-bench history add' stores"
+            raise StoreError(error.message, hint="\n".join(filter(None, (error.hint, kept)))) from error
 
     def _progress(self) -> str:
         running, left = len({*self._running.values()}), self._search.left()

@@ -84,7 +84,7 @@ def save(request: SaveRequest, result: Result, notices: Notices) -> None:
     refuge: Path | None = None
     try:
         if not isinstance(store, FileStore):
-            refuge = _leave(request, record.uid, result)
+            refuge = leave(request.measure.cwd, record.uid, result)
         with store:
             new = store.add([record])
             what = "the result was stored, but not its profile"
@@ -92,7 +92,7 @@ def save(request: SaveRequest, result: Result, notices: Notices) -> None:
                 profile_store(store).keep_profile(record, result)
     except BaseException as error:
         with uninterrupted():
-            advice = _advice(request, refuge or _leave(request, record.uid, result))
+            advice = _advice(request, refuge or leave(request.measure.cwd, record.uid, result))
         if isinstance(error, StoreError):
             hint = f"{error.hint}\n{advice}" if error.hint else advice
             raise StoreError(f"{what}: {error.message}", hint=hint) from error
@@ -140,12 +140,12 @@ def _make_refuge(cwd: Path) -> Path:
     return store / "unstored"
 
 
-def _leave(request: SaveRequest, uid: str, result: Result) -> Path | None:
+def leave(cwd: Path, uid: str, result: Result) -> Path | None:
     """Leave the result in a file, since it took long to measure; None if that fails too."""
     from cachegrind_bench.model.codec import encode
 
     try:
-        path = _make_refuge(request.measure.cwd) / f"{uid}.json"
+        path = _make_refuge(cwd) / f"{uid}.json"
         write_atomic(path, encode(result))
     except CgBenchError:  # the disk may be what is full
         return None

@@ -6,8 +6,10 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -77,6 +79,21 @@ def test_three_steps_of_64_commits_are_found_by_few_measurements_and_an_end_lose
     assert steps(again) == steps(done)
     trend = backfill("trend", env=ENVIRON)
     assert "Commit 34" in trend.stdout
+
+
+@pytest.mark.parametrize("backfill", [3], indirect=True)
+def test_what_was_measured_and_cannot_be_stored_is_kept_in_a_file(backfill: CgBench) -> None:
+    where = ("--store", f"sqlite:///{backfill.cwd}/history.db")
+    assert backfill("backfill", "main", "--fresh", "--budget", "1", *where, env=ENVIRON).code == 0
+    with closing(sqlite3.connect(backfill.cwd / "history.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        done = backfill("backfill", "main", "--fresh", "--store-timeout", "1", *where, env=ENVIRON)
+    assert done.code == 2
+    match = re.search(r"what was measured is kept in (\S+), which 'cg-bench history add' stores", done.stderr)
+    assert match, done.stderr
+    assert backfill("history", "add", match[1], *where, env=ENVIRON).code == 0
+    again = backfill("backfill", "main", "--fresh", *where, env=ENVIRON)
+    assert "2 known before" in again.stdout
 
 
 @pytest.mark.parametrize("backfill", [3], indirect=True)
