@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
 import shutil
 import subprocess
@@ -107,10 +108,26 @@ def test_memory_comes_in_the_same_steps_whatever_was_freed_before() -> None:
     assert len({said(FRESH, seed) for seed in (1, 2, 3)}) == 1
 
 
+def test_much_free_memory_and_a_libc_without_mallinfo2_change_no_step_of_blocks() -> None:
+    much = "held = [bytes(479) for _ in range(160 * 64 * 31)]\nheld = held[:: 64 * 31]\n"
+    assert said(much + FRESH, 1) == said(FRESH, 1)
+    older = FRESH.replace(
+        "take_free_memory()\n", "own._OF_LIBC = (*own._OF_LIBC[:-1], 'none')\ntake_free_memory()\n", 1
+    )
+    older = older.replace(
+        "take_free_memory\n",
+        "take_free_memory\nfrom cachegrind_bench.pytest_plugin.inner import fresh_heap as own\n",
+        1,
+    )
+    (blocks,) = {said(older, seed).rpartition("], [")[2] for seed in (1, 2, 3)}
+    assert blocks == said(FRESH, 1).rpartition("], [")[2]
+
+
 def _major_of_gcc() -> str:
     return "" if shutil.which("gcc") is None else subprocess.run(["gcc", "-dumpversion"], stdout=PIPE, text=True).stdout  # noqa: PLW1510
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="this is not x86-64")
 @pytest.mark.skipif(_major_of_gcc().partition(".")[0].strip() != "12", reason="this is not GCC 12")
 def test_the_machine_code_is_that_of_its_source(tmp_path: Path) -> None:
     source = Path(fresh_heap.__file__).with_suffix(".c")

@@ -1,5 +1,5 @@
-/* Takes memory that is free in the heaps of CPython and glibc: by ctypes, each call of a C function takes some 2,500
-   simulated instructions. The machine code in fresh_heap.py is made of this by GCC 12:
+/* Takes the memory that is free in the heaps of CPython and glibc. It is not done by ctypes, as that takes some 2,500 simulated
+   instructions for each call of a C function. The machine code in fresh_heap.py is made of this by GCC 12:
 
    gcc -Os -fPIC -fno-stack-protector -fcf-protection=none -fomit-frame-pointer -fno-asynchronous-unwind-tables
        -fno-toplevel-reorder -c fresh_heap.c && objcopy -O binary -j .text fresh_heap.o fresh_heap.bin
@@ -22,7 +22,8 @@ enum {
     STEPS_OF_POOL = 40,         /* so that many layouts begin in the pools that are held */
     SMALL = 128,                /* most objects are small blocks, but few have only 16 bytes */
     HELD_SMALL = 8, HELD = 4,   /* pools */
-    ROUNDS = 1000, MOST_POOLS = 1 << 13
+    ROUNDS = 1000,
+    MOST_POOLS = 1 << 16        /* 1 GiB of them may be free */
 };
 /* glibc's malloc/malloc.c: a chunk has 8 bytes more than was asked for, and is a multiple of 16 and at least 32 bytes
    long. Up to 1,040 bytes it keeps them for their thread, by their size; from 128 KiB on it maps each on its own. */
