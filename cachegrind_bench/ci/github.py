@@ -7,7 +7,7 @@ plain value.
 from __future__ import annotations
 
 import logging
-import time
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
@@ -376,18 +376,22 @@ def _items(found: PaginatedList[Any]) -> Iterator[Any]:
 def _in_time(answer: requests.Response, what: str) -> Generator[None]:
     """Break an answer off that is read inside for too long: the time-out holds for each part of it. ApiError then."""
     raw: Any = answer.raw
-    begun = time.monotonic()
+    late, cause = threading.Event(), None
 
     def give_up() -> None:
+        late.set()
         with suppress(OSError, ValueError, RuntimeError):  # it has just ended
             getattr(raw, "shutdown", raw.close)()  # urllib3 before 2.3 can only close it
 
     try:
         with Waiting().watched(what, _LONGEST_DOWNLOAD_S, give_up):
             yield
-    finally:
-        if time.monotonic() - begun >= _LONGEST_DOWNLOAD_S:
-            raise ApiError(f"GitHub did not {what} within {_LONGEST_DOWNLOAD_S:g} s")
+    except Exception as error:
+        if not late.is_set():
+            raise
+        cause = error
+    if late.is_set():  # what has no length just seems to end
+        raise ApiError(f"GitHub did not {what} within {_LONGEST_DOWNLOAD_S:g} s") from cause
 
 
 def as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:

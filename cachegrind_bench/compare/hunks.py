@@ -34,7 +34,10 @@ _DOCUMENTED = (*_FUNCTIONS, ast.ClassDef)
 _BRACES = re.compile(r"\.(?:c|cc|cpp|cxx|c\+\+|go|h|hh|hpp|hxx|h\+\+|inc|inl|ipp|rs|tcc|tpp)$")
 _SPACES = {ord(" "): "\0", ord("\t"): "\1"}  # in strings, where they count
 # What has no end goes to that of the file: each further beginning would be looked at to there.
-_NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|(?P<text>/\*.*|\"(?:\\.|[^\"\\])*+[\"\\]?|'(?:\\.|[^'\\\n])')", re.DOTALL)
+_NOT_CODE = re.compile(
+    r"//[^\n]*|/\*.*?\*/|(?P<text>(?P<endless>/\*.*|\"(?:\\.|[^\"\\])*+\\?\Z)|\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\\n])')",
+    re.DOTALL,
+)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)  # and attributes of Rust
 _WORDS = r"(?:(?:export|inline|default|unsafe|pub(?:\([^()]*\))?)\s+)*"
 # One `template` is enough, as what is in < > may be others: several would be read in exponentially many ways.
@@ -274,6 +277,8 @@ def _python_functions(text: str) -> Iterator[tuple[int, int, int]]:
 
 def _functions_in_braces(text: str) -> list[tuple[int, int, int]]:
     """Return the first line of each outermost function of C, C++ or Rust, that of its body, and its last; none where braces do not match."""
+    if any(match["endless"] for match in _NOT_CODE.finditer(text)):
+        return []  # or it is a raw string, which has other ends
     code = text
     for pattern in (_NOT_CODE, _DIRECTIVE):
         code = pattern.sub(lambda match: "\n" * match[0].count("\n"), code)

@@ -245,7 +245,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], waiting: Waiting | N
 
 
 def _write_in_place(temporary: Path, target: Path) -> None:
-    """Copy a whole file into one that cannot be replaced; UsageError if that fails, and whoever is killed, leave it elsewhere."""
+    """Copy a whole file into one that cannot be replaced; where that fails, UsageError names the copy that is left."""
     kept = temporary.with_name(f"{temporary.name}.kept")
     os.rename(temporary, kept)
     try:

@@ -14,6 +14,7 @@ import msgspec
 
 from cachegrind_bench.errors import FileFormatError, MeasurementError, StoreError, UsageError
 from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, intervals
+from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.command import default_id
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import counted, joined, matches, rough_duration
@@ -207,14 +208,19 @@ class Work:
             self._notices.note(f"{sha[:12]} could not be measured{where}: {why}")
 
     def _add(self, result: Result) -> None:
-        """Store a result; StoreError says in which file it is left where that is not possible."""
+        """Store a result; where that is not possible, or interrupted, it is said in which file it is left."""
         record = run_record(result)
         try:
             self._store.add([record])
-        except StoreError as error:
-            path = leave(self._past.repository.cwd, record.uid, result)
-            kept = None if path is None else f"what was measured is kept in {path}, which 'cg-bench history add' stores"
-            raise StoreError(error.message, hint="\n".join(filter(None, (error.hint, kept)))) from error
+        except BaseException as error:
+            with uninterrupted():
+                path = leave(self._past.repository.cwd, record.uid, result)
+            kept = f"what was measured is kept in {path}, which 'cg-bench history add' stores"
+            if path is not None and isinstance(error, StoreError):
+                raise StoreError(error.message, hint="\n".join(filter(None, (error.hint, kept)))) from error
+            if path is not None:
+                self._notices.note(kept)
+            raise
 
     def _progress(self) -> str:
         running, left = len({*self._running.values()}), self._search.left()

@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -120,14 +120,13 @@ class TimeLimit:
             return
         watched.stopped = 0
         pid, number, index = found
-        process = _Process(pid)
-        if process.is_ours() and _stopped(now) == found:
-            what = "" if index >= 0 else "the process of its file " if number >= 0 else "the measured process "
-            self._ended[watched.exchange.path, number, index] = (
-                f"{what}was stopped by a signal for {_STOPPED_LOOKS * _LOOK_S:g} s or more"
-            )
-            process.end()
-        process.close()
+        with closing(_Process(pid)) as process:
+            if process.is_ours() and _stopped(now) == found:
+                what = "" if index >= 0 else "the process of its file " if number >= 0 else "the measured process "
+                self._ended[watched.exchange.path, number, index] = (
+                    f"{what}was stopped by a signal for {_STOPPED_LOOKS * _LOOK_S:g} s or more"
+                )
+                process.end()
 
 
 def _stopped(now: tuple[int, ...]) -> tuple[int, int, int] | None:
