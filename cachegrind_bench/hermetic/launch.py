@@ -38,7 +38,7 @@ _CHUNK = 1 << 16
 _MOST_CHUNKS = 32  # in a full pipe, which has 1 MiB at most
 # How much later than the time-out all is over: the guard begins to kill after 15 s, and does so for 30 s.
 _LATEST_S = 60.0
-_LONGEST_WAIT_S = 2.0  # how often it looks whether the guard was stopped
+_LONGEST_WAIT_S = 2.0  # until it looks whether the guard was stopped
 _INSISTENCE_S = 0.5  # how often a clean-up looks for a second interrupt
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
