@@ -344,8 +344,9 @@ class Lane(Worker):
             return None
         trouble = translated(take_report(self.exchange.trouble(number)), self._paths.real)
         late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
-        current = take_current(self.exchange.current) or (0, number, -1)
-        at = self._items.get((current[1], current[2]) if trouble is None else (number, trouble.get("at", -1)))
+        current = take_current(self.exchange.current)
+        index = trouble.get("at", -1) if trouble else current[2] if current and current[1] == number else -1
+        at = self._items.get((number, index))
         when = f" while {at.nodeid} ran" if at else ""
         if late is not None:
             text = f"{late}{when}"
