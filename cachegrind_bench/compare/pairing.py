@@ -38,6 +38,7 @@ _INCLUDED = re.compile(
 )
 _LONGEST = 4096
 _DEEPEST = 64  # components that are compared; beyond, paths count as equally alike
+_SLASH = re.compile("/")
 _MANY = 10_000  # pairs that are weighed one by one
 
 _Pairs = dict[tuple[str, str], bool]  # of files; True where no other file was as alike
@@ -160,7 +161,7 @@ def _directories(base: str, candidate: str) -> tuple[str, str]:
 
 
 def _without(path: str, directories: set[str]) -> str:
-    for slash in islice(re.compile("/").finditer(path, 1), _DEEPEST):
+    for slash in islice(_SLASH.finditer(path, 1), _DEEPEST):
         if path[: slash.start()] in directories:
             return path[slash.end() :]
     return path
