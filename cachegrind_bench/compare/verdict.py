@@ -323,7 +323,7 @@ def with_growth(comparison: Comparison, base: Mapping[str, Growth], candidate: M
     compared = {item.id for item in comparison.differences if item.change is not None}
     found: list[Difference] = []
     for name, grown in candidate.items():
-        if grown.judged is None:  # too few sizes were measured, or chosen, to know
+        if grown.judged is None:  # too few sizes were measured or chosen to judge it
             continue
         old = base.get(name)
         same = old is not None and all(item.id in compared for item in grown.benchmarks)

@@ -136,7 +136,7 @@ def _pump(
 ) -> tuple[bytes, bytes]:
     """Copy output until the report is complete and the pipes are drained; return the output's tail and the report.
 
-    `wake` lets a guard that was stopped go on: it may not have a launcher yet, or this one is stopped, too. MeasurementError if the
+    `wake` lets a stopped guard go on: nobody else does if it has no launcher yet, or both are stopped. MeasurementError if the
     report does not come in time.
     """
     latest = math.inf if timeout_ms is None else time.monotonic() + timeout_ms / 1000 + _LATEST_S

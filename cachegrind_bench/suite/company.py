@@ -104,7 +104,7 @@ class CompanyRunner:
 
 
 def _watched(folder: Path, ids: Sequence[str], note: Callable[[str], object]) -> AbstractContextManager[None]:
-    """Note which member is executed, each time that it has taken twice as long."""
+    """Note which member is executed when it has taken a minute, and again each time that this has doubled."""
     at: int | None = None
     since, next_s = 0.0, _LONG_S
 

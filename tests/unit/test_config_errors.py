@@ -36,7 +36,7 @@ def told(text: str, name: str = "cg-bench.toml") -> str:
 
 @pytest.mark.parametrize("key", ["threshold", "limit"])
 def test_a_long_text_in_place_of_a_number_is_answered_at_once(key: str) -> None:
-    # A pattern of numbers took minutes to find that this is none.
+    # The pattern of a number took minutes to match nothing here.
     assert len(told(f'{COMMAND}{key} = "{"1" * 300_000}x"\n')) < 13_000
 
 

@@ -77,7 +77,7 @@ class TimeLimit:
                 watched.see(None)
 
     def why(self, exchange: Exchange, number: int, index: int = -1) -> str | None:
-        """Return in words why a benchmark, or with -1 the process of its file or the one above it, was ended here; None if it was not."""
+        """Return in words why a benchmark was ended here; without `index`, the process of a file, and with -1 that above it. None if it was not."""
         return self._ended.get((exchange.path, number, index))
 
     def _watch(self) -> None:

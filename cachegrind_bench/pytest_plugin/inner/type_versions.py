@@ -33,7 +33,7 @@ _VERSION_OFFSET: Final = 384
 # A class may have 1,000 versions, and all static types together 65,535, since CPython 3.13 and 3.12.
 _MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
 _WIDTH, _ROOT_AND_LAST = 16, 2  # 4,000 versions take 5 million instructions; 6 with a half or twice of that
-# What the next version is when types are remembered, and when look-ups are spread: in between, a test takes few hundreds.
+# What the next version is when types are remembered, and when look-ups are spread: in between, a test takes a few hundred.
 _REMEMBERED_AT, _SPREAD_AT = 0, 512
 _PATIENCE = 6  # steps from wanting no shared entry to accepting some
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
