@@ -22,6 +22,7 @@ class Real:
     leave = staticmethod(os._exit)
     setpgid = staticmethod(os.setpgid)
     open = staticmethod(cast("Callable[[str, str], BinaryIO]", open))  # of bytes only
+    mkdir = staticmethod(os.mkdir)
     rename = staticmethod(os.rename)
     listdir = staticmethod(os.listdir)
     unlink = staticmethod(os.unlink)

@@ -185,8 +185,12 @@ class Meter:
         self._is_copy = False
         self.record: dict[str, Any] | None = None
 
-    def rehearse(self) -> None:
-        """Execute once what surrounds the calls of each benchmark, for its process to inherit how Valgrind translated it."""
+    def rehearse(self, folder: str) -> None:
+        """Execute once what surrounds the calls of each benchmark, for its process to inherit how Valgrind translated it.
+
+        In an empty folder: to list the one that Valgrind writes to takes more memory the more was measured before.
+        """
+        self.out, out = folder, self.out
         seed_all()
         with executed():
             Between().watch()
@@ -198,6 +202,7 @@ class Meter:
             dumps.write_rehearsed(f"{self.out}/{dumps.of_process(0)}{number}")
         self._compared(0, -1, _AGREEING)
         dumps.keep(self.out, None, "")
+        self.out = out
 
     def measure(self, work: Work, empty: Callable[..., Any] | None = None) -> Any:
         """Measure, and return what the last call returned.
@@ -312,7 +317,8 @@ class Meter:
         """Yield what `_steps` does for this many simulated calls in each layout, all of it anew."""
         pid, done = int.from_bytes(self._own, "little"), list[_Tried]()
         for layout in range(self._layouts):
-            after = self._last_part(pid)
+            # Parts of others are not listed before the first call, as they would be found in the memory that is taken.
+            after = self._last_part(pid) if layout or count != self._batches[0] else 0
             yield from self._simulated(count, between, work, layout)
             self._make(*self._stop)
             settled = Real.elsewhere(functools.partial(self._compared, pid, after, count))

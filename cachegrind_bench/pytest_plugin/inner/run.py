@@ -139,13 +139,13 @@ class Inner:
 
     def _rehearse(self) -> None:
         """Do once what the process of each benchmark does besides its test, for it to inherit how Valgrind translated that."""
-        self._meter.rehearse()
+        folder = self._exchange.rehearsal(self._number)
+        Real.mkdir(folder)
+        self._meter.rehearse(folder)
         order(self._exchange.file(self._number))
         self._captured()
         empty_folder(self._tmp, self._kept)
-        report = f"{self._exchange.trouble(self._number)}.rehearsed"
-        put_report(report, {"reports": [{"when": "call", "duration": 0.5}], "wall_ms": 0, "meter": None})
-        Real.unlink(report)
+        put_report(f"{folder}/done", {"reports": [{"when": "call", "duration": 0.5}], "wall_ms": 0, "meter": None})
 
     def _bury(self, index: int, pid: int, status: int) -> None:
         """Report for a benchmark whose process ended before it could."""
