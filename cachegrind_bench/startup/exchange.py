@@ -23,8 +23,7 @@ CHECKOUT = "CG_BENCH_CHECKOUT"
 # The one with the folder of results that its commits share, for --cached.
 RESULTS = "CG_BENCH_RESULTS"
 # CPython 3.11 and later specialise code while it warms up: after five calls, and after ten, the same instructions were counted of
-# twenty functions of real suites on CPython 3.11, 3.12 and 3.13 each; after three or four, two differed on 3.11. textwrap.wrap
-# goes up and down by 0.5 % after any number of calls.
+# twenty functions of real suites on CPython 3.11, 3.12 and 3.13 each; after three or four, two differed on 3.11.
 WARM_UP = 5
 # By the names of types, the names that are looked up in them. Not by their places: these depend on what was imported, and
 # where tests are compiled that is more.

@@ -10,7 +10,7 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised
+from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised, restoring
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +99,20 @@ def test_what_meets_several_types_is_not_specialised_again_and_again() -> None:
         met.append(len(seen))
     often, once = met
     assert often > once == 1
+
+
+@pytest.mark.parametrize("misses", [20, 4000])
+def test_code_that_misses_often_is_put_back_before_each_call(misses: int) -> None:
+    function, prepared = used(), list[int]()
+    kept = keep_specialised({function.__code__})
+    ((place, code),) = kept.items()
+    for number in range(misses):
+        function(Other(number))
+    assert ctypes.string_at(place, len(code)) != code
+    prepare = restoring(kept, lambda: prepared.append(1))
+    prepare()
+    assert prepared == [1]
+    assert (ctypes.string_at(place, len(code)) == code) == (misses == 4000)
 
 
 def version(function: FunctionType) -> bytes:

@@ -34,8 +34,8 @@ def test_calls_settle_and_how_many_came_before_does_not_matter(tmp_path: Path) -
         assert usual[name]["warnings"] == more[name]["warnings"] == []
         counts = [found[name]["counts"]["Ir"] for found in (usual, more)]
         # textwrap.wrap differed by 3 % from call to call, and json.dumps by 0.6 % where a pool was taken and given back. What is left
-        # of that are 0.5 %, in a cycle of three calls.
-        assert max(counts) < (1.006 if name == "test_wrap" else 1.002) * min(counts)
+        # of that are 0.5 %, by whether CPython 3.11 has just specialised what it will not keep so.
+        assert max(counts) < (1.006 if name == "test_wrap" else 1.001) * min(counts)
 
 
 def test_where_in_an_arena_memory_is_moves_no_count(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from types import CodeType
 from typing import Any, TypeAlias
 
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
-from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised
+from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised, restoring
 from cachegrind_bench.pytest_plugin.inner.forking import Copy
 from cachegrind_bench.pytest_plugin.inner.fresh_heap import chunk_taker, move_blocks, take_free_memory
 from cachegrind_bench.pytest_plugin.inner.type_versions import can_be_spread, observe_look_ups, spread_look_ups
@@ -334,20 +334,22 @@ class Meter:
     ) -> Generator[_Step]:
         """Yield what `_steps` does for some calls on a fresh heap, and for this many simulated ones; in a copy for all it is asked for."""
         self._result = None  # what it takes is not to be free later
-        keep_specialised(self._codes)
+        kept = keep_specialised(self._codes)
         take_free_memory()
         move_blocks(layout)
+        take_chunks = chunk_taker(_LEFT_BEHIND, layout)
         for _ in range(_FIRST_ON_HEAP):
+            take_chunks()
             yield between.prepare, *self._uncounted
+        prepare = restoring(kept, between.prepare)
         zero, end = (self._zero.block,), (self._end.block,)
         # A process that is started there is a part of its own, which no zero can undo.
         opening = (self._begin.block,) if work.surrounded else zero
-        take_chunks = chunk_taker(_LEFT_BEHIND, layout)
         take_chunks()
         self._make(*self._start)
         made = 0
         while True:
-            yield between.prepare, opening, end, zero, end
+            yield prepare, opening, end, zero, end
             made += 1
             if made >= count:
                 if copy is None:
