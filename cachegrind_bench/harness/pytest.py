@@ -26,7 +26,7 @@ from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.result import PYTEST, Benchmark, Score, Status
-from cachegrind_bench.startup.exchange import CHECKOUT, take_order
+from cachegrind_bench.startup.exchange import CHECKOUT, take_report
 from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
@@ -207,7 +207,12 @@ def _collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], o
                 f"{entry.each.place}: pytest could not collect the benchmarks, and ended with {done.end}",
                 hint=f"{last_lines(done)}\n{advice}".rstrip(),
             )
-        return msgspec.convert(take_order(target), Collected)
+        try:
+            return msgspec.convert(take_report(target), Collected)
+        except msgspec.ValidationError as error:
+            raise MeasurementError(
+                f"{entry.each.place}: pytest's list of benchmarks was written over while they were collected"
+            ) from error
 
 
 def python_of(entry: Entry, environ: Mapping[str, str]) -> str:

@@ -30,6 +30,7 @@ WARM_UP = 5
 LookUps: TypeAlias = "dict[str, list[str]]"
 # As what a report says which options could not be unpickled, and why.
 LEFT_BEHIND = "cg_bench_left_behind"
+_MOST_BYTES = 1 << 28  # of a report, with all that a test has printed
 # What became of a benchmark that wrote over what should say that.
 _WHY = "wrote over a file by which cg-bench follows it"
 OVERWRITTEN: dict[str, Any] = {"reports": [], "died": _WHY, "text": f"a benchmark {_WHY}"}
@@ -131,27 +132,37 @@ def take_report(path: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     try:
-        if not stat.S_ISREG(os.fstat(number).st_mode):
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
             return OVERWRITTEN
         with open(number, "rb", closefd=False) as file:
-            found: Any = marshal.load(file)
+            report: Any = marshal.load(file)
     except (OSError, EOFError, ValueError, TypeError):
         return OVERWRITTEN
     finally:
         os.close(number)
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else OVERWRITTEN
+    return cast("dict[str, Any]", report) if isinstance(report, dict) else OVERWRITTEN
 
 
 def put_current(path: str, *numbers: int) -> None:
-    """Write numbers in a constant length, and in a constant way (marshal keeps book of objects that come twice)."""
-    with Real.open(path, "wb") as file:
-        file.write(b"".join([number.to_bytes(4, "little", signed=True) for number in numbers]))
+    """Write numbers in a constant length, and in a constant way (marshal keeps book of objects that come twice).
+
+    OSError, and no waiting, where a test has put a pipe there.
+    """
+    file = Real.open_number(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC)
+    Real.write(file, b"".join([number.to_bytes(4, "little", signed=True) for number in numbers]))
+    Real.close(file)
 
 
 def take_current(path: str) -> tuple[int, ...] | None:
-    """Read three numbers; None if they are not there, or not yet."""
+    """Read three numbers; None if they are not there, or not yet, or a test has put anything else there."""
     try:
-        with Real.open(path, "rb") as file:
-            return struct.unpack("<3i", file.read())
-    except (FileNotFoundError, struct.error):
+        file = Real.open_number(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
         return None
+    try:
+        return struct.unpack("<3i", Real.read(file, 13)) if stat.S_ISREG(Real.stat(file).st_mode) else None
+    except (OSError, struct.error):
+        return None
+    finally:
+        Real.close(file)

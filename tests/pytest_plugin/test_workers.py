@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import marshal
 import os
+from concurrent.futures import Future
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +15,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.pytest_session import session
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
-from cachegrind_bench.harness.pytest_session.results import parts_of
+from cachegrind_bench.harness.pytest_session.results import failure_text, parts_of
 from cachegrind_bench.harness.pytest_session.session import Lane, Relay
 from cachegrind_bench.harness.pytest_session.workers import FIRST_SLOT, Worker, Workers
 from cachegrind_bench.hermetic.environment import Request
@@ -22,11 +24,18 @@ from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.pytest_plugin.inner.forking import wait_for_orders
 from cachegrind_bench.startup import dumps
-from cachegrind_bench.startup.exchange import FIRST, Exchange, put_report, take_current, take_order, take_report
+from cachegrind_bench.startup.exchange import (
+    FIRST,
+    Exchange,
+    put_current,
+    put_report,
+    take_current,
+    take_order,
+    take_report,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from cachegrind_bench.harness.pytest_session.results import Costs
 
@@ -143,6 +152,66 @@ def test_reports_of_other_types_than_pytests_are_the_end_of_their_benchmark_only
     put_report(lane.exchange.report(FIRST, FIRST), {"reports": [1]})
     put_report(lane.exchange.report(FIRST, FIRST + 1), {"reports": [{"when": "call", "outcome": "passed"}]})
     assert lane.passed() == {"a::good"}
+
+
+NESTED: Any = None
+for _ in range(1500):
+    NESTED = [NESTED]
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"reports": [], "wall_ms": NESTED},
+        {5: {"x": 1}, None: 3, "reports": []},
+        {"reports": [], "died": 5},
+        {"reports": [{"when": "call", "outcome": "failed", "longrepr": 5, "sections": 7}]},
+        {"reports": [], "meter": {"layouts": 5}, "wall_ms": "long"},
+    ],
+)
+def test_a_report_that_a_test_wrote_fails_that_benchmark_alone(tmp_path: Path, report: Any) -> None:
+    told: list[tuple[str, str | None, Costs | MeasurementError]] = []
+
+    class Told(Relay):
+        def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
+            told.append((item.nodeid, failure_text(found), costs))
+
+    lane = lane_of(tmp_path, ["bad", "good"], TimeLimit(None), Told())
+    Path(lane.exchange.report(FIRST, FIRST)).write_bytes(marshal.dumps(report))
+    put_report(lane.exchange.report(FIRST, FIRST + 1), {"reports": [{"when": "call", "outcome": "passed"}]})
+    settings = Settings(environ={}, request=Request(values={}), jobs=1, model=DEFAULT_MODEL)
+    lane.look(bytearray(), settings, over=True)
+    why = "cg-bench: this benchmark wrote over a file by which cg-bench follows it"
+    assert told == [("a::bad", why, ()), ("a::good", None, ())]
+    assert lane.passed() == {"a::good"}
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder", "endless"])
+def test_what_a_test_puts_in_the_place_of_other_files_is_not_waited_for(tmp_path: Path, what: str) -> None:
+    lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
+    for path in map(Path, (lane.exchange.current, lane.exchange.caches, lane.exchange.trouble(FIRST))):
+        if what == "pipe":
+            os.mkfifo(path)
+        elif what == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to("/dev/zero")
+    assert take_current(lane.exchange.current) is None
+    assert lane.caches() == []
+    assert "wrote over a file" in lane.why_nothing(lane.items[0])
+    if what != "endless":
+        with pytest.raises(OSError, match=r"device|directory"):
+            put_current(lane.exchange.current, 1, 2, 3)
+
+
+def test_a_test_cannot_say_that_no_further_benchmark_is_to_begin(tmp_path: Path) -> None:
+    lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
+    Path(lane.exchange.stop).touch()
+    lane.future = Future()
+    lane.future.set_result(cast("Any", None))
+    lane.look(bytearray(), Settings(environ={}, request=Request(values={}), jobs=1, model=DEFAULT_MODEL), over=True)
+    assert "the measured process ended early" in lane.why_nothing(lane.items[0])
+    assert len(lane._reports) == 1
 
 
 def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:

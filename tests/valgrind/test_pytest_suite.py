@@ -137,6 +137,20 @@ def test_a_suite_chooses_among_what_pytest_lists_and_reports_what_fails(project:
     assert "No module named 'nowhere_to_be_found'" in err
 
 
+@pytest.mark.parametrize(
+    "put", ["os.mkfifo(list)", "os.mkdir(list)", "os.symlink('/dev/zero', list)", "os.mknod(list)"]
+)
+def test_a_list_of_benchmarks_that_the_project_wrote_over_is_an_error(project: Repository, put: str) -> None:
+    (project.path / "conftest.py").write_text(
+        "import atexit, os, sys\n"
+        "(list,) = [word.partition('=')[2] for word in sys.argv if word.startswith('--cg-bench-list=')]\n"
+        f"atexit.register(lambda: os.unlink(list) or {put})\n"
+    )
+    code, _, err = cg_bench(project, "list")
+    assert (code, err.count("\n")) == (4, 1)
+    assert "pytest's list of benchmarks was written over" in err
+
+
 def test_nothing_but_pytest_is_needed_where_the_project_is_and_its_own_click_and_msgspec_are_measured(
     project: Repository, bare: Path
 ) -> None:

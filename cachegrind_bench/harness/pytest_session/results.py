@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -190,10 +191,10 @@ def traceback_of(report: Mapping[str, Any]) -> str:
     found: list[str] = []
     failed = (part for part in report["reports"] if part["outcome"] == "failed")
     for part in failed:
-        if isinstance(part["longrepr"], dict):
+        with suppress(TypeError, LookupError):  # a test may have written it
             entries: list[dict[str, Any]] = part["longrepr"]["reprtraceback"]["reprentries"]
             found += [line for entry in entries for line in entry["data"]["lines"]]
-        found += [f"{name}:\n{text}" for name, text in part["sections"]]
+        found += [f"{name}:\n{text}" for name, text in part.get("sections", ())]
     return "\n".join([*found, *filter(None, [report.get("text")])])
 
 
@@ -275,7 +276,7 @@ def _benchmark(
         processes=(ProcessCost(executable=printable(executable), counts=counts),),
         processes_exact=not cost.starts_processes,
         objects=identity.objects,
-        wall_ms=ended.report["wall_ms"],
+        wall_ms=ended.report.get("wall_ms", 0),
         seal=seal,
         profile=cost.profile,
         calls=cost.functions,

@@ -17,6 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.harness.pytest_session.results import (
@@ -158,12 +160,51 @@ def _rehearse(bench: Bench, relay: Relay, *, slot: int) -> tuple[Place, Sequence
         return dataclasses.replace(place, look_ups=first.look_ups()), first.caches()
 
 
-def _has_pytests_reports(found: Mapping[str, Any]) -> bool:
-    """Return whether this is what a measured process of ours reports; a test may have written anything."""
+class _Part(msgspec.Struct):
+    """What pytest reports of one phase of a test, as far as it is read here."""
+
+    when: str
+    outcome: str
+    longrepr: Any = None
+    sections: list[tuple[str, str]] = []
+
+
+class _Report(msgspec.Struct):
+    """What a measured process reports of a benchmark, as far as it is read here."""
+
+    reports: list[_Part]
+    wall_ms: int = 0
+    meter: dict[str, Any] | None = None
+    died: str | None = None
+    exit: str = ""
+    text: str = ""
+    status: int = 0
+    log: str = ""
+
+
+class _Trouble(msgspec.Struct):
+    """Why nothing more comes from a file of tests: in words, or how its process ended, and at which benchmark."""
+
+    text: str = ""
+    at: int = -1
+    status: int = 0
+    log: str = ""
+
+
+class _Caches(msgspec.Struct):
+    folders: list[str] = []
+
+
+def _taken(path: str, kind: type[msgspec.Struct], real: Callable[[str], str]) -> dict[str, Any] | None:
+    """Return the report of a measured process, with real paths; OVERWRITTEN in place of what a test has written there. None if there is none yet."""
+    found = take_report(path)
     try:
-        return all(part["when"] and part["outcome"] for part in found.get("reports", ()))
-    except (TypeError, LookupError):
-        return False
+        if found is not None:
+            found = translated(found, real)
+            msgspec.convert(found, kind)
+    except (msgspec.ValidationError, RecursionError):
+        return OVERWRITTEN
+    return found
 
 
 @contextmanager
@@ -273,8 +314,8 @@ class Lane(Worker):
 
     def caches(self) -> list[str]:
         """Return where the measured process looked for compiled modules before its first file of tests."""
-        found: list[str] = (take_report(self.exchange.caches) or {}).get("folders", [])
-        return [self._paths.real(folder) for folder in found]
+        found: list[str] = (_taken(self.exchange.caches, _Caches, self._paths.real) or {}).get("folders", [])
+        return found
 
     def is_older_than(self, folders: Sequence[str]) -> bool:
         """Return whether anything has come to any of these folders, or gone, since the orders were written."""
@@ -298,7 +339,7 @@ class Lane(Worker):
     def look_ups(self) -> dict[str, LookUps]:
         """Return what benchmarks look up in types, where they were run without Valgrind."""
         reports = self.all_reports().items()
-        return {nodeid: report["meter"]["look_ups"] for nodeid, report in reports if report.get("meter")}
+        return {nodeid: report["meter"].get("look_ups", {}) for nodeid, report in reports if report.get("meter")}
 
     def late(self) -> set[str]:
         """Return the benchmarks that took too long: they would do so wherever the project is."""
@@ -332,17 +373,16 @@ class Lane(Worker):
 
     def _report(self, number: int, index: int) -> dict[str, Any] | None:
         """Return what a benchmark reported; of one that was stopped, why."""
-        found: dict[str, Any] | None = take_report(self.exchange.report(number, index))
-        found = translated(OVERWRITTEN if found and not _has_pytests_reports(found) else found, self._paths.real)
+        found = _taken(self.exchange.report(number, index), _Report, self._paths.real)
         if found and "status" in found and (why := self._limit.why(self.exchange, number, index)):
             found["died"] = why
         return found
 
     def _lost(self, number: int, said: bytearray, *, over: bool) -> dict[str, Any] | None:
         """Return what to report of a benchmark that nothing came of; None if it was not to begin any more."""
-        if Path(self.exchange.stop).exists():
+        if self._relay.stopped():
             return None
-        trouble = translated(take_report(self.exchange.trouble(number)), self._paths.real)
+        trouble = _taken(self.exchange.trouble(number), _Trouble, self._paths.real)
         late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
         current = take_current(self.exchange.current)
         index = trouble.get("at", -1) if trouble else current[2] if current and current[1] == number else -1
