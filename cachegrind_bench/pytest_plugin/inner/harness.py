@@ -337,14 +337,15 @@ class Meter:
         kept = keep_specialised(self._codes)
         take_free_memory()
         move_blocks(layout)
+        # What stays is made before the calls that leave free what the next ones take.
+        zero, end = (self._zero.block,), (self._end.block,)
+        # A process that is started there is a part of its own, which no zero can undo.
+        opening = (self._begin.block,) if work.surrounded else zero
         take_chunks = chunk_taker(_LEFT_BEHIND, layout)
         for _ in range(_FIRST_ON_HEAP):
             take_chunks()
             yield between.prepare, *self._uncounted
         prepare = restoring(kept, between.prepare)
-        zero, end = (self._zero.block,), (self._end.block,)
-        # A process that is started there is a part of its own, which no zero can undo.
-        opening = (self._begin.block,) if work.surrounded else zero
         take_chunks()
         self._make(*self._start)
         made = 0
