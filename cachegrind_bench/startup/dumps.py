@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice, zip_longest
+from itertools import count, islice, zip_longest
 from typing import Any, Final
 
 from cachegrind_bench.startup.os_functions import Real
@@ -23,28 +23,34 @@ _TAIL_BYTES, _HEAD_BYTES = 1 << 10, 1 << 14
 Region = tuple[list[int], list[int]]  # the numbers of its parts, and the sum of their totals: Ir, Dr, Dw, then misses
 
 
-def calls(out: str, prefix: str, after: int, count: int) -> list[tuple[Region, Region]]:
-    """Return the first `count` calls after part `after` of those whose names have this prefix; with each the empty one before it.
+def calls(out: str, prefix: str, after: int, number: int) -> list[tuple[Region, Region]]:
+    """Return the first `number` calls after part `after` of those whose names have this prefix; with each the empty one before it.
 
     There are fewer where Callgrind could not write all parts.
     """
-    regions = list(islice(_regions(out, prefix, after), 2 * count))
+    regions = list(islice(_regions(out, prefix, after), 2 * number))
     return list(zip(regions[::2], regions[1::2], strict=False))
 
 
-def numbers(out: str, prefix: str) -> list[int]:
-    """Return the numbers of all parts whose names have this prefix, in their order."""
-    return sorted(int(name.removeprefix(prefix)) for name in Real.listdir(out) if name.startswith(prefix))
+def last(out: str, prefix: str) -> int:
+    """Return the number of the last part whose name has this prefix, 0 if there is none: they are numbered from 1 on."""
+    number = 0
+    with suppress(FileNotFoundError):
+        while Real.stat(f"{out}/{prefix}{number + 1}"):
+            number += 1
+    return number
 
 
 def _regions(out: str, prefix: str, after: int) -> Iterator[Region]:
     """Yield the regions after a part in their order. Usually one is one part; before a process starts, Callgrind writes one as well."""
     parts: list[int] = []
     sums: list[int] = []
-    for number in numbers(out, prefix):
-        if number <= after:
-            continue
-        with Real.open(f"{out}/{prefix}{number}", "rb") as file:
+    for number in count(after + 1):
+        try:
+            file = Real.open(f"{out}/{prefix}{number}", "rb")
+        except FileNotFoundError:
+            return
+        with file:
             head = file.read(_HEAD_BYTES)
             file.seek(-min(_TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
             totals = [int(word) for word in file.read().rpartition(b"totals:")[2].split()]

@@ -317,8 +317,7 @@ class Meter:
         """Yield what `_steps` does for this many simulated calls in each layout, all of it anew."""
         pid, done = int.from_bytes(self._own, "little"), list[_Tried]()
         for layout in range(self._layouts):
-            # Parts of others are not listed before the first call, as they would be found in the memory that is taken.
-            after = self._last_part(pid) if layout or count != self._batches[0] else 0
+            after = self._last_part(pid)
             yield from self._simulated(count, between, work, layout)
             self._make(*self._stop)
             settled = Real.elsewhere(functools.partial(self._compared, pid, after, count))
@@ -367,7 +366,7 @@ class Meter:
             Real.leave(0)
 
     def _last_part(self, pid: int) -> int:
-        return max(dumps.numbers(self.out, dumps.of_process(pid)), default=0)
+        return dumps.last(self.out, dumps.of_process(pid))
 
     def _compared(self, pid: int, after: int, count: int) -> int:
         """Return whether the last of this many calls after a part took about the same path through the code. Errors as of `_calls`.
