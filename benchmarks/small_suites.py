@@ -203,7 +203,7 @@ def floor(rounds: int, at_once: int) -> None:
     """Print what Valgrind itself takes for each step of one benchmark, below which no exact measurement of it comes.
 
     `one call` is one warm-up and one call, in one process for all benchmarks, as pytest-codspeed measures; `two, apart` are
-    ten warm-ups and two calls that can be compared, in a process of their own. No pytest, no plugin, nothing written.
+    all warm-ups and two calls that can be compared, in a process of their own. No pytest, no plugin, nothing written.
     Steps are the mean of this many processes at once, as CPUs that share their caches take longer for them.
     """
     heads = ("start", *STEPS, "one call", "two, apart", "ratio")
