@@ -26,16 +26,18 @@ from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any
 
 from cachegrind_bench.history.adaptive import Search, intervals
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, Counts
 from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result, Run, Score
+from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.backfill import BackfillRequest, Past, Work
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order
 from cachegrind_bench.usecases.executors import Workforce
+from cachegrind_bench.usecases.saving import Destination
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.worktrees import Overlay
 from cachegrind_bench.vcs.revisions import Repository
@@ -192,10 +194,8 @@ class _AtOnce(Executor):
         return future
 
 
-class _Counting:
+class _Counting(FileStore):
     """A store that keeps nothing."""
-
-    url = "none"
 
     def exists(self) -> bool:
         """Return that there is none."""
@@ -204,12 +204,6 @@ class _Counting:
     def add(self, records: Sequence[object]) -> int:
         """Say that they are kept."""
         return len(records)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
 
 
 def simulate(commits: int, workers: int) -> None:
@@ -232,7 +226,8 @@ def simulate(commits: int, workers: int) -> None:
         past = past_with(shas, frozenset(required))
         search = Search(commits, required, _STEP, {})
         began = time.process_time()
-        work = Work(past, cast("Any", _Counting()), force, search, Notices(write=lambda _text: None))
+        nowhere = Destination(store=_Counting(Path()), cwd=Path(), again=())
+        work = Work(past, nowhere, force, search, Notices(write=lambda _text: None))
         work.run()
         spent = (time.process_time() - began) * 1000 / work.measured
         print(f"{name}: {work.measured} of {commits} commits, {workers} workers: {spent:.2f} ms CPU a commit")

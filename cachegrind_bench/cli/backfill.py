@@ -19,7 +19,7 @@ from cachegrind_bench.cli.options import (
     filter_options,
     measure_request,
     names_of,
-    opened_store,
+    opened_destination,
     refuse_options_of_a_suite,
     refuse_typed,
     repetition_options,
@@ -140,10 +140,10 @@ def command(revisions: str, **options: Any) -> int:
         command=tuple(trailing_words()[1:]),
         select=struct_of(SelectRequest, options),
     )
-    here, store = repository(), opened_store(options)
+    here, destination = repository(), opened_destination(options)
     past = past_of(request, here)
-    with _workforce(options, here, store) as force:
-        done = backfill(past, store, force, output.NOTICES)
+    with _workforce(options, here, destination.store) as force:
+        done = backfill(past, destination, force, output.NOTICES)
     output.write(listings.backfilled(done, width=output.terminal_width()))
     return 0
 

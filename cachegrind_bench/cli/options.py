@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.time_model import TimeModel
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases.measurement import MeasureRequest
+    from cachegrind_bench.usecases.saving import Destination
     from cachegrind_bench.vcs.revisions import Repository
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -435,6 +436,16 @@ def opened_store(options: Mapping[str, Any]) -> Store:
     A relative path of the configuration begins where the configuration is.
     """
     return named_store(options["store"] if typed("store") else None)
+
+
+def opened_destination(options: Mapping[str, Any], *, with_profile: bool = False) -> Destination:
+    """Return that store as a place for what will be measured, with the command that stores it later."""
+    from cachegrind_bench.usecases.saving import Destination
+
+    store = opened_store(options)
+    again = ["cg-bench", "history", "add", *(["--store", store.url] if typed("store") else [])]
+    again += ["--with-profile"] * with_profile
+    return Destination(store=store, cwd=working_directory(), again=tuple(again), with_profile=with_profile)
 
 
 def named_store(url: str | None) -> Store:

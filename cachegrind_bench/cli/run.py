@@ -27,7 +27,7 @@ from cachegrind_bench.cli.options import (
     measure_request,
     measuring_options,
     names_of,
-    opened_store,
+    opened_destination,
     optional_command_argument,
     project_root,
     refuse_typed,
@@ -329,11 +329,9 @@ def _history(request: MeasureRequest, options: dict[str, Any]) -> SaveRequest | 
         return None
     from cachegrind_bench.usecases.saving import SaveRequest, check_store
 
-    store = opened_store(options)
-    check_store(store, request.cwd, with_profile=with_profile)
-    again = ["cg-bench", "history", "add", *(["--store", store.url] if typed("store") else [])]
-    again += ["--with-profile"] * with_profile
-    return SaveRequest(store=store, with_profile=with_profile, measure=request, again=tuple(again))
+    destination = opened_destination(options, with_profile=with_profile)
+    check_store(destination)
+    return SaveRequest(destination=destination, measure=request)
 
 
 def _collect(options: dict[str, Any]) -> Collect:

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.errors import FileFormatError, MeasurementError, StoreError, UsageError
+from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, intervals
-from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.command import default_id
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import counted, joined, matches, rough_duration
 from cachegrind_bench.store.protocol import Query, Store
-from cachegrind_bench.store.record import run_record
 from cachegrind_bench.suite.schedule import LOOK_UP_S
 from cachegrind_bench.usecases.commit_task import Answer, Order
-from cachegrind_bench.usecases.saving import leave
+from cachegrind_bench.usecases.saving import Destination, keep
 from cachegrind_bench.usecases.selection import SelectRequest, chooses, chooses_id, configuration
 from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, within_of
 from cachegrind_bench.vcs.commits import notes, tags
@@ -30,7 +28,7 @@ from cachegrind_bench.vcs.commits import notes, tags
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cachegrind_bench.model.result import Benchmark, Point, Result, Snapshot
+    from cachegrind_bench.model.result import Benchmark, Point, Snapshot
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.executors import Workforce
     from cachegrind_bench.vcs.revisions import Repository
@@ -108,17 +106,18 @@ def past_of(request: BackfillRequest, repository: Repository) -> Past:
     )
 
 
-def backfill(past: Past, store: Store, force: Workforce, notices: Notices) -> Backfilled:
+def backfill(past: Past, destination: Destination, force: Workforce, notices: Notices) -> Backfilled:
     """Measure what is needed, and store each commit as soon as it is measured: to be called again after any end.
 
     StoreError, and MeasurementError if not one of the commits can be measured.
     """
+    store = destination.store
     with store:
         stored = _stored(past, store, force.machine.environment.key)
         if stored:
             notices.note(f"{len(stored)} of {len(past.shas)} commits are in {store.url} already")
         search = Search(len(past.shas), past.required, past.request.min_step, stored)
-        work = Work(past, store, force, search, notices)
+        work = Work(past, destination, force, search, notices)
         work.run()
     if not any(costs is not None for costs in search.known.values()):
         raise MeasurementError(
@@ -131,8 +130,11 @@ def backfill(past: Past, store: Store, force: Workforce, notices: Notices) -> Ba
 class Work:
     """Hands out commits, and keeps what comes back."""
 
-    def __init__(self, past: Past, store: Store, force: Workforce, search: Search, notices: Notices) -> None:
-        self._past, self._store, self._force, self._search, self._notices = past, store, force, search, notices
+    def __init__(
+        self, past: Past, destination: Destination, force: Workforce, search: Search, notices: Notices
+    ) -> None:
+        self._past, self._force, self._search = past, force, search
+        self._destination, self._notices = destination, notices
         self._request = past.request
         # What a command alone is measured by does not know of suites.
         cached, alone = ("--cached",) * (not past.request.fresh), ("-j", "1") * (force.width > 1)
@@ -187,7 +189,7 @@ class Work:
         self._ended += 1
         try:
             result = self._force.result(sha, answers)
-            self._add(result)
+            keep(self._destination, result, self._notices)
             costs = _costs(result.benchmarks, self._request.model)
             taken = all(item.taken_over for item in result.benchmarks)
             failure = next((item.error for item in result.benchmarks if item.error), "it has no benchmarks")
@@ -206,21 +208,6 @@ class Work:
             lines = failure.splitlines()
             why = next((line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)), lines[0])
             self._notices.note(f"{sha[:12]} could not be measured{where}: {why}")
-
-    def _add(self, result: Result) -> None:
-        """Store a result; where that is not possible, or interrupted, it is said in which file it is left."""
-        record = run_record(result)
-        try:
-            self._store.add([record])
-        except BaseException as error:
-            with uninterrupted():
-                path = leave(self._past.repository.cwd, record.uid, result)
-            kept = f"what was measured is kept in {path}, which 'cg-bench history add' stores"
-            if path is not None and isinstance(error, StoreError):
-                raise StoreError(error.message, hint="\n".join(filter(None, (error.hint, kept)))) from error
-            if path is not None:
-                self._notices.note(kept)
-            raise
 
     def _progress(self) -> str:
         running, left = len({*self._running.values()}), self._search.left()

@@ -37,25 +37,33 @@ _SQLITE = "sqlite:///"
 _SHOWN = 10  # ids in a message
 
 
-class SaveRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A store for the result of `measure`, with its profiles if `with_profile`.
+class Destination(msgspec.Struct, frozen=True, kw_only=True):
+    """A store for results that are measured in `cwd`, with their profiles if `with_profile`.
 
-    If it fails after all, the result is left in a file, which the command `again` stores later.
+    What cannot be stored after all is left in a file, which the command `again` stores later.
     """
 
     store: Store
-    with_profile: bool
-    measure: MeasureRequest
+    cwd: Path
     again: tuple[str, ...]
+    with_profile: bool = False
 
 
-def check_store(store: Store, cwd: Path, *, with_profile: bool) -> None:
+class SaveRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the result of `measure` is stored."""
+
+    destination: Destination
+    measure: MeasureRequest
+
+
+def check_store(destination: Destination) -> None:
     """Find out whether the store can be used, and make its folder. UsageError or StoreError if it cannot.
 
     A folder that appeared between two runs would change the counts of programs that list their directory.
     """
     from cachegrind_bench.store.files import FileStore
 
+    store = destination.store
     if isinstance(store, FileStore):
         make_store(store.folder)
         check_writable(store.folder / "runs.json")
@@ -63,36 +71,42 @@ def check_store(store: Store, cwd: Path, *, with_profile: bool) -> None:
         if store.url.startswith(_SQLITE):
             check_writable(Path(store.url.removeprefix(_SQLITE)))
         with suppress(UsageError):  # the result may fit elsewhere
-            _make_refuge(cwd)
+            _make_refuge(destination.cwd)
     store.names()
-    if with_profile:
+    if destination.with_profile:
         profile_store(store)
 
 
 def save(request: SaveRequest, result: Result, notices: Notices) -> None:
-    """Store the result. StoreError if it cannot be after all; then, and if interrupted, it is left in a file.
+    """Store the result, and say so. StoreError as `keep` raises it."""
+    _check_commit(request.measure, result, notices)
+    store = request.destination.store
+    with store:
+        uid, is_new = keep(request.destination, result, notices)
+    notices.note(f"{'stored' if is_new else 'it was there already'} in {store.url} as {uid}")
 
-    What may take long is begun with the result in that file: we may be killed.
+
+def keep(destination: Destination, result: Result, notices: Notices) -> tuple[str, bool]:
+    """Store a result durably; return its uid, and whether it is new. If that fails or is interrupted, a file has it.
+
+    What may take long is begun with the result in that file: we may be killed. StoreError names the file.
     """
     from cachegrind_bench.store.files import FileStore
     from cachegrind_bench.store.record import run_record
 
-    store = request.store
-    _check_commit(request.measure, result, notices)
-    record = run_record(result)
+    store, record = destination.store, run_record(result)
     what = "the result was not stored"
     refuge: Path | None = None
     try:
         if not isinstance(store, FileStore):
-            refuge = leave(request.measure.cwd, record.uid, result)
-        with store:
-            new = store.add([record])
-            what = "the result was stored, but not its profile"
-            if request.with_profile:
-                profile_store(store).keep_profile(record, result)
+            refuge = _leave(destination.cwd, record.uid, result)
+        new = store.add([record])
+        what = "the result was stored, but not its profile"
+        if destination.with_profile:
+            profile_store(store).keep_profile(record, result)
     except BaseException as error:
         with uninterrupted():
-            advice = _advice(request, refuge or leave(request.measure.cwd, record.uid, result))
+            advice = _advice(destination, refuge or _leave(destination.cwd, record.uid, result))
         if isinstance(error, StoreError):
             hint = f"{error.hint}\n{advice}" if error.hint else advice
             raise StoreError(f"{what}: {error.message}", hint=hint) from error
@@ -101,7 +115,7 @@ def save(request: SaveRequest, result: Result, notices: Notices) -> None:
     if refuge is not None:
         with suppress(OSError):
             refuge.unlink()
-    notices.note(f"{'stored' if new else 'it was there already'} in {store.url} as {record.uid}")
+    return record.uid, bool(new)
 
 
 @contextmanager
@@ -140,7 +154,7 @@ def _make_refuge(cwd: Path) -> Path:
     return store / "unstored"
 
 
-def leave(cwd: Path, uid: str, result: Result) -> Path | None:
+def _leave(cwd: Path, uid: str, result: Result) -> Path | None:
     """Leave the result in a file, since it took long to measure; None if that fails too."""
     from cachegrind_bench.model.codec import encode
 
@@ -152,10 +166,10 @@ def leave(cwd: Path, uid: str, result: Result) -> Path | None:
     return path
 
 
-def _advice(request: SaveRequest, path: Path | None) -> str:
+def _advice(destination: Destination, path: Path | None) -> str:
     if path is None:
         return "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later"
-    return f"it is kept in {path}; try again with: {shlex.join([*request.again, str(path)])}"
+    return f"it is kept in {path}; try again with: {shlex.join([*destination.again, str(path)])}"
 
 
 def profile_store(store: Store) -> FileStore:

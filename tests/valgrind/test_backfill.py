@@ -89,11 +89,29 @@ def test_what_was_measured_and_cannot_be_stored_is_kept_in_a_file(backfill: CgBe
         other.execute("BEGIN IMMEDIATE")
         done = backfill("backfill", "main", "--fresh", "--store-timeout", "1", *where, env=ENVIRON)
     assert done.code == 2
-    match = re.search(r"what was measured is kept in (\S+), which 'cg-bench history add' stores", done.stderr)
+    match = re.search(r"it is kept in \S+; try again with: cg-bench (.*)", done.stderr)
     assert match, done.stderr
-    assert backfill("history", "add", match[1], *where, env=ENVIRON).code == 0
+    assert backfill(*match[1].split(), env=ENVIRON).code == 0
     again = backfill("backfill", "main", "--fresh", *where, env=ENVIRON)
     assert "2 known before" in again.stdout
+    assert os.listdir(backfill.cwd / ".cg-bench" / "unstored") == [os.path.basename(match[1])]
+
+
+@pytest.mark.parametrize("backfill", [3], indirect=True)
+def test_kill_9_while_a_store_is_waited_for_leaves_what_was_measured(backfill: CgBench) -> None:
+    where = ("--store", f"sqlite:///{backfill.cwd}/history.db")
+    assert backfill("backfill", "main", "--fresh", "--budget", "1", *where, env=ENVIRON).code == 0
+    with closing(sqlite3.connect(backfill.cwd / "history.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        running = backfill.start("backfill", "main", "--fresh", *where)
+        said = running.stderr
+        assert said is not None
+        while b"waiting for the lock" not in (line := said.readline()):
+            assert line, "it ended"
+        running.kill()
+        running.communicate()
+    (file,) = (backfill.cwd / ".cg-bench" / "unstored").iterdir()
+    assert backfill("history", "add", str(file), *where, env=ENVIRON).stdout.startswith("added 1 run")
 
 
 @pytest.mark.parametrize("backfill", [3], indirect=True)
