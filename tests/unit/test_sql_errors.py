@@ -249,20 +249,28 @@ def test_a_file_that_another_program_holds_for_long(tmp_path: Path) -> None:
         assert store.names() == NAMES
 
 
-@pytest.mark.parametrize("act", [SqlStore.names, lambda store: store.add([stored(99)])])
+@pytest.mark.parametrize(
+    ("act", "other"),
+    [
+        (SqlStore.names, "BEGIN EXCLUSIVE"),
+        (lambda store: store.add([stored(99)]), "BEGIN EXCLUSIVE"),
+        (lambda store: store.add([stored(99)]), "BEGIN; SELECT * FROM cg_bench_records"),  # only the end waits for it
+    ],
+)
 def test_whoever_waits_for_a_locked_file_is_told_and_goes_on_when_it_is_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[SqlStore], object]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[SqlStore], object], other: str
 ) -> None:
     monkeypatch.setattr(waiting, "_FIRST_S", 0.05)
     monkeypatch.setattr(database, "_TRY_S", 0.05)
     url = f"sqlite:///{tmp_path / 'history.db'}"
     SqlStore(url).add(RECORDS)
     with closing(sqlite3.connect(tmp_path / "history.db", isolation_level=None)) as connection:
-        connection.execute("BEGIN EXCLUSIVE")
+        held = [connection.execute(statement) for statement in other.split(";")]
         lines: list[str] = []
 
         def note(text: str) -> None:
             lines.append(text)
+            held.clear()
             connection.rollback()
 
         with SqlStore(url, waiting=waiting.Waiting(note)) as store:

@@ -241,6 +241,8 @@ class Database:
             if self._path is None:
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, round(self._patience * 1000))}")
             yield connection
+            if self._path is not None:  # the end waits for readers: to begin anew would lose the place
+                self._patiently(partial(connection.exec_driver_sql, "COMMIT"))
 
     @contextmanager
     def _errors(self, doing: str) -> Generator[None]:
@@ -297,8 +299,6 @@ def _sqlite(path: str, patience: float) -> Engine:
         # Writers take their turn at once: one that reads first and writes later cannot wait for another.
         writing = connection.get_execution_options().get(_WRITING)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-        if writing:  # to end it, one waits for readers: to begin anew would lose the place
-            connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(patience * 1000)}")
 
     event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", begin)
