@@ -118,7 +118,7 @@ def write_file(name: str | None, data: bytes) -> None:
     if name == "-":
         write(data)
     elif name is not None:
-        write_atomic(Path(name), data, Waiting(NOTICES.note))
+        write_atomic(Path(name), data, Waiting(NOTICES.note), in_place=True)
 
 
 def write_beside(name: str | None, text: str) -> None:

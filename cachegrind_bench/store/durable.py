@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 import stat
@@ -210,11 +211,13 @@ def store_errors(path: Path, doing: str) -> Generator[None]:
         raise StoreError(f"cannot {doing} {path}: {error.strerror or error}", hint=hint) from error
 
 
-def write_atomic(path: Path, data: bytes | Iterable[bytes], waiting: Waiting | None = None) -> None:
+def write_atomic(
+    path: Path, data: bytes | Iterable[bytes], waiting: Waiting | None = None, *, in_place: bool = False
+) -> None:
     """Replace the file by these bytes, or pieces, whole or not at all; pipes and devices are written to.
 
-    So is a file that cannot be replaced, as one that is mounted alone. If that fails, the error names a file that has all.
-    `waiting` says how long nobody has read a pipe.
+    With `in_place`, as for what the user named, so is a file that cannot be replaced, as one that is mounted alone. If that
+    fails, the error names a file that has all. `waiting` says how long nobody has read a pipe.
     """
     # The file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`).
     with store_errors(path, "write"):  # the working directory may be gone
@@ -234,9 +237,12 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], waiting: Waiting | N
         try:
             os.replace(temporary, target)
         except OSError as error:
-            if error.errno not in _NO_REPLACING:
+            if not in_place or error.errno not in _NO_REPLACING:
                 raise
             _write_in_place(temporary, target)
+        if in_place:  # what an earlier write may have left
+            with suppress(OSError):
+                os.unlink(_kept(target))
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
@@ -246,17 +252,21 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], waiting: Waiting | N
 
 def _write_in_place(temporary: Path, target: Path) -> None:
     """Copy a whole file into one that cannot be replaced; where that fails, UsageError names the copy that is left."""
-    kept = temporary.with_name(f"{temporary.name}.kept")
-    os.rename(temporary, kept)
+    kept = _kept(target)
     try:
-        with kept.open("rb") as source:
+        with temporary.open("rb") as source:
+            os.rename(temporary, kept)
             flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             _fill(os.open(target, flags), lambda stream: shutil.copyfileobj(source, stream))
     except OSError as error:
         raise UsageError(
             f"cannot write {target}: {error.strerror}", hint=f"what it was to hold is in {kept}"
         ) from error
-    os.unlink(kept)
+
+
+def _kept(target: Path) -> Path:
+    """Return where the bytes for this file are while it is written in place, and then until the next write of it."""
+    return target.with_name(f"{_PREFIX}{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}.kept")
 
 
 def _open_special(path: Path, waiting: Waiting) -> int:

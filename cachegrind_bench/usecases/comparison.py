@@ -120,7 +120,7 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
         from cachegrind_bench.store.durable import write_atomic
 
         for kind, path in self._files().items():
-            write_atomic(path, made.text(kind).encode())
+            write_atomic(path, made.text(kind).encode(), in_place=True)
 
     def _files(self) -> dict[str, Path]:
         files = {"markdown": self.markdown, "json": self.json, "code-quality": self.code_quality, "html": self.html}

@@ -189,16 +189,35 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(tmp_path: Path, monk
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
     monkeypatch.setattr(os, "replace", mounted)
-    write_atomic(path, b"new")
+    with pytest.raises(UsageError, match="busy"):
+        write_atomic(path, b"new")
+    assert path.read_bytes() == b"old and longer"
+    write_atomic(path, b"new", in_place=True)
     assert path.read_bytes() == b"new"
     assert os.listdir(tmp_path) == ["r.json"]
-    path.unlink()
+
+
+def test_what_a_failed_write_in_place_leaves_is_removed_by_the_next_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.json"
     path.symlink_to("loop")  # as whoever may write in the folder could
-    monkeypatch.setattr(os.path, "realpath", str)
-    with pytest.raises(UsageError, match="cannot write") as caught:
-        write_atomic(path, b"new")
-    kept = (caught.value.hint or "").removeprefix("what it was to hold is in ")
-    assert Path(kept).read_bytes() == b"new"
+    with monkeypatch.context() as patch:
+
+        def mounted(*_: object) -> None:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+        patch.setattr(os, "replace", mounted)
+        patch.setattr(os.path, "realpath", str)
+        for data in (b"new", b"newer"):
+            with pytest.raises(UsageError, match="cannot write") as caught:
+                write_atomic(path, data, in_place=True)
+            kept = (caught.value.hint or "").removeprefix("what it was to hold is in ")
+            assert Path(kept).read_bytes() == data
+        assert len(os.listdir(tmp_path)) == 2
+    path.unlink()
+    write_atomic(path, b"newest", in_place=True)
+    assert os.listdir(tmp_path) == ["r.json"]
 
 
 def test_a_file_that_nobody_may_change_is_found_out_before(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ class Controller:
         from cachegrind_bench.store.durable import write_atomic
 
         if self._asked.output is not None:
-            write_atomic(self._asked.output, encode(result))
+            write_atomic(self._asked.output, encode(result), in_place=True)
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
