@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store.durable import check_writable, is_there, make_folder, store_errors, write_atomic
-from cachegrind_bench.vcs.git import folders_up, top_folder
+from cachegrind_bench.vcs.git import Git, folders_up, top_folder
 
 STORE = ".cg-bench"
 
@@ -23,6 +25,7 @@ _LONGEST = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SUFFIX = ".json"
 _SHOWN = 20
+_DEPTH = 3  # the month of a run; the files in it are never replaced
 
 
 class Baselines(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +101,8 @@ def check_name(name: str, what: str) -> None:
 
 
 def make_store(store: Path, folder: Path | None = None) -> None:
-    """Make the store, make git ignore it, and this folder in it. UsageError if that cannot be."""
+    """Make the store, make git ignore it, and this folder in it. UsageError if that cannot be, or as `refuse_links` does."""
+    refuse_links(store)
     new = not os.path.lexists(store)
     make_folder(store)
     if new:  # only then, so that whoever wants baselines under version control can remove it
@@ -110,6 +114,31 @@ def make_store(store: Path, folder: Path | None = None) -> None:
             raise
     if folder is not None:
         make_folder(folder)
+
+
+def refuse_links(store: Path) -> None:
+    """Refuse a store that is a link of the repository's, or has one on the way to what is written: UsageError.
+
+    Others decide where such a link leads. A link that git does not track was made here, to another disk perhaps.
+    """
+    environ = dict(os.environ)  # noqa: TID251 - only for git's own settings, and all that write come here
+    for link in _links(store, _DEPTH):
+        with suppress(MeasurementError):  # without git, nothing is known to be somebody else's
+            if Git(link.parent, environ).lines("ls-files", "--", f":(literal){link.name}"):
+                raise UsageError(
+                    f"cannot write into {store}: the repository has the link {link}, which may lead anywhere",
+                    hint=f"remove it; if it is yours, make git forget it: {shlex.join(['git', 'rm', '--cached', str(link)])}",
+                )
+
+
+def _links(path: Path, depth: int) -> Iterator[Path]:
+    """Yield this path if it is a symbolic link, else those in the folder, down to this depth."""
+    if os.path.islink(path):
+        yield path
+    elif depth:
+        with suppress(OSError), os.scandir(path) as entries:
+            for entry in entries:
+                yield from _links(path / entry.name, depth - 1)
 
 
 def _is_meant(store: Path) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.model.parsing import parse
+from cachegrind_bench.store.baselines import refuse_links
 from cachegrind_bench.store.durable import is_special, read_file, write_atomic
 
 SCHEMA = "cg-bench.timings/1"
@@ -42,4 +43,5 @@ def write_timings(store: Path, measured: Mapping[str, int]) -> None:
     kept = dict(sorted(times.items())[:_MOST])
     data = json.dumps({"schema": SCHEMA, "wall_ms": kept}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
     with suppress(UsageError):
+        refuse_links(store)
         write_atomic(store / _FILE, data)

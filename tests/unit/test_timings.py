@@ -135,3 +135,34 @@ def test_baselines_and_timings_share_a_store(tmp_path: Path) -> None:
     saved.save("main", b"{}")
     assert saved.names() == ["main"]
     assert sorted(os.listdir(saved.store)) == [".gitignore", "baselines", "timings.json"]
+
+
+def test_a_link_of_the_repository_in_place_of_the_store_or_in_it_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "runs").mkdir()
+    (tmp_path / "profile").write_text("mine")
+    tree = tmp_path / "tree"
+    (tree / "in" / ".cg-bench").mkdir(parents=True)
+    links = {tree / ".cg-bench": tmp_path / "there", tree / "in" / ".cg-bench" / "timings.json": tmp_path / "profile"}
+    for link, target in links.items():
+        link.symlink_to(target)
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=tree, check=True)
+
+    git("init", "-q")
+    make_store(tree / ".cg-bench")  # a link of the user's own: only git's are somebody else's
+    git("add", ".")
+    for link in links:
+        store = link if link.name == ".cg-bench" else link.parent
+        with pytest.raises(UsageError, match=f"cannot write into {store}: the repository has the link {link}, "):
+            make_store(store, store / "baselines")
+        write_timings(store, {"a": 1})
+    assert os.listdir(tmp_path / "there") == ["runs"]
+    assert (tmp_path / "profile").read_text() == "mine"
+    git("rm", "-q", "--cached", ".cg-bench")
+    Baselines(store=tree / ".cg-bench").save("main", b"{}")
+    assert (tmp_path / "there" / "baselines" / "main.json").exists()
