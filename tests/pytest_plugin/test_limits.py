@@ -132,6 +132,41 @@ def test_the_parent_that_a_benchmark_stopped_is_ended_without_a_time_limit(
     assert limit.why(exchange, 10_000) == "the process of its file was stopped by a signal for 0.3 s or more"
 
 
+# Calls are counted in such a copy; what it starts, and stops on purpose, is the benchmark's own business.
+_STOPPED_COPY = """
+import os, signal, subprocess, sys
+if sys.argv[1] == "program":
+    os.kill(subprocess.Popen(["sleep", "60"]).pid, signal.SIGSTOP)
+elif not os.fork():
+    os.kill(os.getpid(), signal.SIGSTOP)
+print(os.getpid(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("which", ["copy", "program"])
+def test_one_whose_copy_is_stopped_is_ended_as_if_it_was(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    monkeypatch.setattr(limits, "_STOPPED_LOOKS", 3)
+    command = [sys.executable, "-c", _STOPPED_COPY, which]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as work,
+        TimeLimit(None) as limit,
+        limit.watching(exchange),
+    ):
+        assert work.stdout is not None
+        put_current(exchange.current, int(work.stdout.readline()), 10_000, 10_000)
+        if which == "copy":
+            assert work.wait(_PATIENCE_S) == -9
+        else:
+            with pytest.raises(subprocess.TimeoutExpired):
+                work.wait(1)
+            (sleeping,) = descendants_of(work.pid)
+            os.kill(sleeping, signal.SIGKILL)
+    assert (limit.why(exchange, 10_000, 10_000) is not None) == (which == "copy")
+
+
 def test_one_that_was_stopped_and_goes_on_in_time_is_left_alone(
     exchange: Exchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:

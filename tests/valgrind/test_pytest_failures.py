@@ -364,7 +364,16 @@ def test_last(benchmark): benchmark(int)
     )
     project.write("def test_other(benchmark): benchmark(int)\n", "test_other.py")
     project.write(
-        "import os, signal\ndef test_stopped(benchmark): benchmark(lambda: os.kill(os.getpid(), signal.SIGSTOP))\n",
+        """
+import os, signal
+def test_stopped(benchmark): benchmark(lambda: os.kill(os.getpid(), signal.SIGSTOP))
+def test_stopped_later(benchmark):
+    calls = []
+    def work():
+        calls.append(1)
+        if len(calls) > 2: os.kill(os.getpid(), signal.SIGSTOP)
+    benchmark(work)
+""",
         "test_self.py",
     )
     found = project.measure(status=1)
@@ -375,4 +384,5 @@ def test_last(benchmark): benchmark(int)
         "test_last": lost,
         "test_other.py::test_other": None,
         "test_self.py::test_stopped": f"cg-bench: this benchmark {stopped}",
+        "test_self.py::test_stopped_later": f"cg-bench: this benchmark {stopped}",
     }

@@ -130,9 +130,12 @@ class TimeLimit:
 
 
 def _stopped(now: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """Return the outermost that is stopped, with its file and benchmark or -1: of the process at work, that of its file, and the one above."""
+    """Return the outermost that is stopped, with its file and benchmark or -1: of the process at work, that of its file, and the one above.
+
+    The one at work is taken for stopped, too, where the copy of it is in which calls are counted.
+    """
     pid, number, index = now
-    found = None
+    found = (pid, number, index) if _has_stopped_copy(pid) else None
     for place in dict.fromkeys([(number, index), (number, -1), (-1, -1)]):
         try:
             state, parent = fields_of_stat(pid)[:2]
@@ -142,6 +145,20 @@ def _stopped(now: tuple[int, ...]) -> tuple[int, int, int] | None:
             found = (pid, *place)
         pid = int(parent)
     return found
+
+
+def _has_stopped_copy(pid: int) -> bool:
+    """Return whether a process that this one has forked, and that has not started a program since, is stopped."""
+    with suppress(OSError, ValueError):
+        children = [*map(int, _proc(pid, f"task/{pid}/children").split())]
+        own = _proc(pid, "cmdline")
+        return any(fields_of_stat(child)[0] == b"T" and _proc(child, "cmdline") == own for child in children)
+    return False
+
+
+def _proc(pid: int, name: str) -> bytes:
+    with open(f"/proc/{pid}/{name}", "rb") as file:
+        return file.read()
 
 
 class _Process:
