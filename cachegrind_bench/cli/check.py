@@ -153,6 +153,7 @@ def _measured_command(
             plan,
             display.phase,
             display.write,
+            note=display.note,
             explained=lambda result: bool(evidence.wants(renamed, result, gates)),
         )
     before, after = Side(name=options["base"], file=InMemory(renamed)), Side(name="this run", file=InMemory(result))

@@ -165,7 +165,7 @@ def _run_command(options: dict[str, Any]) -> int:
     targets = _targets(request, options, Baselines.find(plan.cwd), is_measured)
     keep_failure = failure_saved(targets.history, plan, targets.notices) if targets.history else nullcontext()
     with keep_failure, Display(None if options["quiet"] else sys.stderr) as display:
-        result = measured(request, plan, display.phase, display.write)
+        result = measured(request, plan, display.phase, display.write, note=display.note)
     since = _since(result, plan.cwd, options)
 
     def text() -> str:

@@ -84,7 +84,12 @@ class Display(ExitStack):
         if self._live is not None:
             self._live.update(self._live.task_ids[0], description=text)
         else:
-            self._print(f"cg-bench: {text}\n".encode())
+            self.note(text)
+
+    def note(self, text: str) -> None:
+        """Write a line that stays, also on a terminal."""
+        self._end_line()
+        self._print(f"cg-bench: {text}\n".encode())
 
     def write(self, chunk: bytes) -> None:
         """Copy what the program wrote, byte by byte; to a terminal whole lines: half of one would be drawn over."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +14,12 @@ import pytest
 from cachegrind_bench.cli.main import run
 from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.model.codec import decode
+from cachegrind_bench.vcs import commits
+from cachegrind_bench.vcs.git import GitTimeoutError
 from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
+    from cachegrind_bench.vcs.git import Git
     from tests.cli.conftest import CommandLine, ReplayRunner
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -456,3 +460,20 @@ def test_a_pytest_that_measures_by_itself_is_answered_at_once_with_what_to_write
     assert "this pytest measures by itself: " in said
     assert '[[benchmark]]\n    pytest = "t"\n' in said
     assert said.endswith(f"then: cg-bench {'ab main' if words[0] == 'ab' else 'run'}\n")
+
+
+def test_what_of_git_is_waited_for_and_not_known_stays_on_a_terminal(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del replay
+
+    def hanging(git: Git) -> None:
+        git.waiting.look("git status", 2.5)
+        raise GitTimeoutError("git status took more than 60 s")
+
+    monkeypatch.setattr(commits, "commit_info", hanging)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    told = cg_bench("run", "--", "/bin/true")
+    assert told.code == 0
+    assert "cg-bench: waiting for git status, 2 s\n" in told.err
+    assert "cg-bench: the commit is not known: git status took more than 60 s\n" in told.err

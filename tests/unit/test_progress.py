@@ -72,3 +72,12 @@ def test_nothing_is_shown_where_nothing_is_wanted_or_nobody_listens(capfdbinary:
         display.phase("measuring")
         display.write(b"text")
     assert capfdbinary.readouterr() == (b"", b"")
+
+
+def test_a_note_stays_on_a_terminal_and_is_a_line_of_a_log() -> None:
+    for stream in (Stream(terminal=True), Stream(terminal=False)):
+        with Display(stream) as display:
+            display.phase("measuring")
+            display.note("waiting for git status, 2 s")
+            display.phase("again")
+        assert "cg-bench: waiting for git status, 2 s\n" in stream.text()
