@@ -151,10 +151,10 @@ def _in_marshal(data: bytes, real: bytes, seen: bytes) -> bytes:
     """Replace where a string begins with the path, and mend its length."""
     found, done, at = bytearray(), 0, data.find(real)
     while at >= 0:
-        short = data[at - 2] in _SHORT
+        short = at >= 2 and data[at - 2] in _SHORT
         length = data[at - 1] if short else int.from_bytes(data[at - 4 : at], "little")
         end = at + length
-        known = short or data[at - 5] in _LONG
+        known = short or (at >= 5 and data[at - 5] in _LONG)
         if known and len(real) <= length and end <= len(data) and data[at + len(real) : at + len(real) + 1] == b"/":
             text = seen + data[at + len(real) : end]
             kind = data[at - 2] if short else data[at - 5]

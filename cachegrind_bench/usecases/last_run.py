@@ -44,7 +44,7 @@ def remembered(result: Result, project: Path, environ: Mapping[str, str]) -> dic
     except (OSError, CgBenchError) as error:
         if not isinstance(error, FileNotFoundError):  # such as a pipe, which nobody might read
             return {}
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass  # it is replaced
     found = dict[str, Since]()
     for item in result.benchmarks:

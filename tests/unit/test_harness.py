@@ -14,6 +14,7 @@ import pytest
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness import jmh, node, protocol, vitest
+from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.measure.iterations import reported
 from cachegrind_bench.render import listings
@@ -259,6 +260,11 @@ def test_a_stripped_program_that_may_be_of_another_framework_is_left_out_with_ad
 
 def test_a_number_of_iterations_with_thousands_of_digits_is_not_taken_for_one() -> None:
     assert len(listed(program(f"echo BM/iterations:{'9' * 5000}")).benchmarks) == 1
+
+
+def test_an_argument_of_zero_that_is_called_iterations_is_not_their_number() -> None:
+    loops = [_loop(f"BM/iterations:{number}", fixed=True).words for number in ("0", "00", "30")]
+    assert [min(words) for words in loops] == [1, 1, 30]
 
 
 def on_path(name: str, text: str) -> None:

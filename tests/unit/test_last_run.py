@@ -52,7 +52,12 @@ def test_where_it_is_follows_the_environment(tmp_path: Path) -> None:
     assert remembered(result(), PROJECT, {"HOME": "relative"}) == {}
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"x": 1}', b'{"x": ["a", "b", "c"]}', b"\xff"])
+NESTED = b'{"x":["h",1,"t",' + b"[" * 200_000 + b"]" * 200_000 + b"]}"
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[]", b'{"x": 1}', b'{"x": ["a", "b", "c"]}', b"\xff", b'{"\xff":["h",1,"t"]}', NESTED]
+)
 def test_a_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "cg-bench/last-runs.json"
     file.parent.mkdir()
