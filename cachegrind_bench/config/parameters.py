@@ -55,7 +55,7 @@ def check_id(parameters: Mapping[str, object], identity: str, at: Source) -> Non
     """Refuse names in braces in the id of a benchmark that has parameters."""
     found = _PLACEHOLDER.search(identity) if parameters else None
     if found is not None:
-        plain = re.sub(r"[-_./,= ]*\[?" + _PLACEHOLDER.pattern + r"\]?", "", identity) or "parse"
+        plain = re.sub(r"(?<![-_./,= ])[-_./,= ]*+\[?" + _PLACEHOLDER.pattern + r"\]?", "", identity) or "parse"
         at.fail(
             f"{found[0]} in the id has no effect: the values of parameters are added to it automatically",
             "id",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FUNCTION = re.compile(rb"^func Benchmark", re.MULTILINE)
 _TESTED = ("1.26",)
-_LINE = re.compile(r"(Benchmark\S*)\s+\d+\s+[\d.]+ ns/op")
+_LINE = re.compile(r"(?<!\S)(Benchmark\S*+)\s++\d++\s+[\d.]+ ns/op")
 # Twice, as a benchmark with b.Loop has no first iteration that warms it up.
 _LOOP = Loop(
     reported=r"^Benchmark\S*\s+(\d+)\s",

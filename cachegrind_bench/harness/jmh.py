@@ -111,7 +111,7 @@ def _benchmarks(text: str) -> list[tuple[str, dict[str, list[str]]]]:
     """Return what JMH lists: names in lines of their own, each followed by its parameters, once for each of its modes."""
     found: list[tuple[str, dict[str, list[str]]]] = []
     for line in text.partition("Benchmarks:")[2].splitlines():
-        if not (match := _PARAMETER.fullmatch(line)):
+        if not line.endswith("}") or not (match := _PARAMETER.fullmatch(line)):
             if line.strip():
                 found.append((line.strip(), {}))
         elif found:

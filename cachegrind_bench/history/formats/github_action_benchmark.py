@@ -24,7 +24,7 @@ UNIT = "score"
 _RUN = {word: word for word in ("model", "key", "environment", "run", "created_at")} | {"cg_bench": "tool_version"}
 _COMMIT = {"commit": "sha", "committed_at": "committed_at", "dirty": "dirty", "parent": "parent", "branch": "branch"}
 _PAGE = re.compile(r"\s*window\.BENCHMARK_DATA\s*=", re.ASCII)
-_WORD = re.compile(r"([A-Za-z0-9_]+)=(\S*)", re.ASCII)
+_WORD = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z0-9_]++)=(\S*)", re.ASCII)
 _HINT = "'cg-bench history export --format github-action-benchmark' writes what can be read back"
 
 

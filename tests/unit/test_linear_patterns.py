@@ -1,0 +1,35 @@
+"""Patterns over text that others may have written take time in proportion to it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from cachegrind_bench.harness import go, jmh
+from cachegrind_bench.history.formats import github_action_benchmark
+from cachegrind_bench.valgrind import code_log
+
+_MANY = 100_000  # a square of it would take minutes
+
+
+@pytest.mark.parametrize(
+    ("work", "text"),
+    [
+        (go._LINE.findall, "Benchmarka" * _MANY),
+        (go._LINE.findall, "Benchmark" + " " * _MANY),
+        (github_action_benchmark._WORD.findall, "A" * _MANY),
+        (jmh._benchmarks, "Benchmarks:\na\n" + '  param "a" = {a' * _MANY),
+        (code_log._function, "a /a:7:7" * _MANY),
+    ],
+)
+def test_a_hostile_text_is_read_in_time_in_proportion_to_it(work: object, text: str) -> None:
+    begun = time.process_time()
+    assert callable(work)
+    work(text)
+    assert time.process_time() - begun < 2
+
+
+def test_words_and_lines_are_found_as_before() -> None:
+    assert github_action_benchmark._WORD.findall("commit=ab é2=x a.b=c") == [("commit", "ab"), ("2", "x"), ("b", "c")]
+    assert go._LINE.findall("BenchmarkA/x=1-8 \t 100\t 12.5 ns/op\nok") == ["BenchmarkA/x=1-8"]
