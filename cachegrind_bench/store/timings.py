@@ -19,6 +19,7 @@ SCHEMA = "cg-bench.timings/1"
 _FILE = "timings.json"
 _MOST = 100_000
 _MOST_BYTES = 100_000_000
+_LONGEST_MS = 10**12  # 30 years
 
 
 class _Timings(msgspec.Struct):
@@ -32,7 +33,7 @@ def read_timings(store: Path) -> dict[str, int]:
         found = parse(read_file(store / _FILE, _MOST_BYTES), _Timings, _FILE).wall_ms
     except (OSError, CgBenchError):
         return {}
-    return {name: value for name, value in found.items() if type(value) is int and value >= 0}
+    return {name: value for name, value in found.items() if type(value) is int and 0 <= value <= _LONGEST_MS}
 
 
 def write_timings(store: Path, measured: Mapping[str, int]) -> None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.errors import CgBenchError, FileFormatError
+from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.render.report import Since
 from cachegrind_bench.store.durable import make_folder, read_file, write_atomic
 
@@ -40,12 +41,11 @@ def remembered(result: Result, project: Path, environ: Mapping[str, str]) -> dic
         return {}
     known = dict[str, _Reading]()
     try:
-        known = msgspec.json.decode(read_file(path, _MOST_BYTES), type=dict[str, _Reading])
-    except (OSError, CgBenchError) as error:
-        if not isinstance(error, FileNotFoundError):  # such as a pipe, which nobody might read
-            return {}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        known = parse(read_file(path, _MOST_BYTES), dict[str, _Reading], str(path))
+    except (FileNotFoundError, FileFormatError):
         pass  # it is replaced
+    except (OSError, CgBenchError):  # such as a pipe, which nobody might read
+        return {}
     found = dict[str, Since]()
     for item in result.benchmarks:
         if item.score is not None:

@@ -88,7 +88,7 @@ def _pull_request_head(environ: Mapping[str, str]) -> str | None:
         path = Path(environ["GITHUB_EVENT_PATH"])
         event = json.loads(path.read_bytes() if path.is_file() else b"")
         return str(event["pull_request"]["head"]["sha"])
-    except (KeyError, OSError, TypeError, ValueError):
+    except (KeyError, OSError, TypeError, ValueError, RecursionError):
         return None
 
 

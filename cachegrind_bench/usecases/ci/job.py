@@ -18,7 +18,8 @@ from cachegrind_bench.ci.artifact import RESULT
 from cachegrind_bench.ci.event import Event, read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner import Runner, add_token
-from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.base import commit_to_measure
 from cachegrind_bench.usecases.result_files import read_regular, read_regular_result
@@ -92,9 +93,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """Return what `write_verdict` wrote. UsageError if there is none."""
         path = self.folder / VERDICT
         try:
-            return msgspec.json.decode(read_regular(path, _COMPARE), type=Verdict)
-        except (ValueError, msgspec.MsgspecError) as error:
-            raise UsageError(f"cannot read {path}: {error}", hint=_COMPARE) from error
+            return parse(read_regular(path, _COMPARE), Verdict, str(path))
+        except FileFormatError as error:
+            raise UsageError(f"cannot read {path}: {error.what}", hint=_COMPARE) from error
 
     def missing(self) -> str | None:
         """Return in words that parts of the suite are missing; None if none is known to be."""
