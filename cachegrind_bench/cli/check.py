@@ -98,6 +98,7 @@ def command(**options: Any) -> int:
     """
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.usecases.evidence import Evidence
+    from cachegrind_bench.usecases.saving import left_if_unwritten
 
     suite = is_suite(options)
     with _of_this_commit():
@@ -121,7 +122,8 @@ def command(**options: Any) -> int:
     if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
         code = MeasurementError.exit_code  # it lies with this commit; another may do
     try:
-        output.write_file(options["output"], encode(after.file.whole()))
+        with left_if_unwritten(request.cwd, whole := after.file.whole()):
+            output.write_file(options["output"], encode(whole))
         write = partial(output.write_beside, options["output"])
         if (
             options["quiet"] and not typed("form") and shown.form == "table"

@@ -68,6 +68,7 @@ def command(**options: Any) -> int:
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.comparison import InMemory, growths_in
     from cachegrind_bench.usecases.growth import sized_specs
+    from cachegrind_bench.usecases.saving import left_if_unwritten
     from cachegrind_bench.usecases.selection import Selection
     from cachegrind_bench.usecases.suite import SuiteRequest, measure_suite
 
@@ -81,7 +82,8 @@ def command(**options: Any) -> int:
     show = partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
     selection = Selection(specs=specs, partial=False, info={})
     run = measure_suite(request, selection, each.cwd, Baselines.find(each.cwd).store, show)
-    output.write_file(options["output"], encode(run.result))
+    with left_if_unwritten(each.cwd, run.result):
+        output.write_file(options["output"], encode(run.result))
     found = growths_in(InMemory(run.result))
     if not options["quiet"] or typed("form"):
         form, color = options["form"], options["color"]

@@ -253,8 +253,9 @@ def _run_on_workers(options: dict[str, Any], request: MeasureRequest, selection:
 
 
 class _Targets(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a result goes: baseline, history, file and report, which were found to work before anything is measured."""
+    """Where a result goes: baseline, history, file and report, which were found to work before anything is measured in `cwd`."""
 
+    cwd: Path
     output: str | None
     baseline: str | None
     saved: Baselines
@@ -265,7 +266,7 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
     def deliver(self, result: Result, report: Callable[[], str], run: SuiteRun | None = None) -> None:
         """Save, write and report a result, that of a suite as far as its `run` came."""
         from cachegrind_bench.model.codec import encode
-        from cachegrind_bench.usecases.saving import save
+        from cachegrind_bench.usecases.saving import left_if_unwritten, save
 
         whole = run is None or run.whole
         unfinished = run is not None and bool(run.outcome.unfinished)
@@ -273,6 +274,7 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
             if self.history is not None and (run is None or (result.benchmarks and not run.outcome.interrupted)):
                 others.callback(save, self.history, result, self.notices)
             others.callback(self._report, report, run)
+            others.enter_context(left_if_unwritten(self.cwd, result))
             if self.baseline is not None:
                 if whole:
                     self.saved.save(self.baseline, encode(result))
@@ -307,6 +309,7 @@ def _targets(
     if request.keep_out_files is not None:
         make_folder(request.keep_out_files)
     return _Targets(
+        cwd=request.cwd,
         output=options["output"],
         baseline=name,
         saved=saved,

@@ -166,6 +166,21 @@ def _leave(cwd: Path, uid: str, result: Result) -> Path | None:
     return path
 
 
+@contextmanager
+def left_if_unwritten(cwd: Path, *results: Result) -> Generator[None]:
+    """If a file that somebody named cannot be written after all, leave these results in others, which the error names."""
+    from cachegrind_bench.store.record import run_record
+
+    try:
+        yield
+    except UsageError as error:
+        with uninterrupted():
+            paths = [_leave(cwd, run_record(result).uid, result) for result in results]
+        kept = [f"what was measured is kept in {path}" for path in paths if path is not None]
+        error.hint = "\n".join(filter(None, (error.hint, *kept))) or None
+        raise
+
+
 def _advice(destination: Destination, path: Path | None) -> str:
     if path is None:
         return "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later"

@@ -32,6 +32,7 @@ from cachegrind_bench.store.durable import check_writable, make_folder, write_at
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_bytes, read_result
+from cachegrind_bench.usecases.saving import left_if_unwritten
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
 from cachegrind_bench.vcs.git import Git, top_folder, without_repository
 from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
@@ -285,7 +286,7 @@ def measured_sides(request: AbRequest, repository: Repository, notices: Notices)
             return before, after
 
         sides = measure(*request.choosing, *(["--call-tree"] if request.gates.counts_allocations else []))
-        _keep(request, sides)
+        _keep(request, sides, repository.cwd)
         ids = request.evidence.wants(sides[0].file.result, sides[1].file.result, request.gates)
         if ids:
             notices.note(f"again, with calls: {some(ids, _SHOWN)}")
@@ -296,14 +297,16 @@ def measured_sides(request: AbRequest, repository: Repository, notices: Notices)
                 notices.warn(f"{some(ids, _SHOWN)}: calls could not be recorded: {error.message}")
             else:
                 sides = before, after
-                _keep(request, sides)
+                _keep(request, sides, repository.cwd)
     return sides
 
 
-def _keep(request: AbRequest, sides: tuple[Side, Side]) -> None:
+def _keep(request: AbRequest, sides: tuple[Side, Side], cwd: Path) -> None:
     if request.keep is not None:
-        for file, side in zip(_SIDES, sides, strict=True):
-            write_atomic(request.keep / file, encode(side.file.whole()))
+        results = [side.file.whole() for side in sides]
+        with left_if_unwritten(cwd, *results):
+            for file, result in zip(_SIDES, results, strict=True):
+                write_atomic(request.keep / file, encode(result))
 
 
 def explained_base(

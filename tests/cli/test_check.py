@@ -283,6 +283,18 @@ def test_the_result_on_stdout_leaves_the_report_to_stderr(measured: Result, cg_b
     assert "unchanged" in told.err
 
 
+def test_a_result_that_cannot_be_written_after_all_is_left_in_a_file(
+    measured: Result, replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
+    save(measured)
+    Path("o").mkdir()
+    replay.failures = [None, Path("o").rmdir]
+    told = cg_bench("check", "--base", "base.json", "-o", "o/r.json", "--", "/bin/true")
+    assert told.code == STOP
+    (file,) = Path(".cg-bench/unstored").iterdir()
+    assert f"what was measured is kept in {file.absolute()}" in told.err
+
+
 def test_quiet_leaves_the_verdict_and_the_code(measured: Result, cg_bench: CommandLine) -> None:
     save(measured, scaled(measured.benchmarks[0], 90))
     told = cg_bench("check", "-q", "--base", "base.json", "--", "/bin/true")

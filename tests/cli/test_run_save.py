@@ -21,7 +21,9 @@ from cachegrind_bench.model.result import Commit, Status
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import run_record
+from cachegrind_bench.usecases.saving import left_if_unwritten
 from cachegrind_bench.vcs import commits
+from tests.unit.samples import benchmark, result
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Snapshot
@@ -353,6 +355,30 @@ def test_a_file_that_cannot_be_written_after_all_costs_neither_report_nor_histor
     assert "12,207" in told.out
     assert "error: cannot write o/r.json: No such file or directory" in told.err
     assert len(kept()) == 1
+    (file,) = Path(".cg-bench/unstored").iterdir()
+    assert told.err.endswith(f"\n  what was measured is kept in {file.absolute()}\n")
+    assert cg_bench("show", str(file)).code == 0
+
+
+def test_what_cannot_become_a_baseline_after_all_is_left_in_a_file(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    def broken() -> None:
+        Path(".cg-bench/baselines").rmdir()
+        Path(".cg-bench/baselines").touch()
+
+    Path(".cg-bench/baselines").mkdir(parents=True)
+    replay.failures = [None, broken]
+    told = cg_bench("run", "--save-baseline", "main", "--", "/bin/true")
+    assert told.code == 2
+    (file,) = Path(".cg-bench/unstored").iterdir()
+    assert f"what was measured is kept in {file.absolute()}" in told.err
+
+
+def test_all_results_are_left_where_one_cannot_be_written(tmp_path: Path) -> None:
+    found = result(), result(benchmark(id="b"))
+    with pytest.raises(StoreError, match="full") as caught, left_if_unwritten(tmp_path, *found):
+        raise StoreError("full", hint="free some space")
+    assert len(os.listdir(tmp_path / ".cg-bench/unstored")) == 2
+    assert str(caught.value.hint).count("what was measured is kept in ") == 2
 
 
 def test_a_command_that_failed_stays_the_error_where_that_cannot_be_stored(

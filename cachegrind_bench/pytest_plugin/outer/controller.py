@@ -200,9 +200,11 @@ class Controller:
     def _write(self, result: Result) -> None:
         from cachegrind_bench.model.codec import encode
         from cachegrind_bench.store.durable import write_atomic
+        from cachegrind_bench.usecases.saving import left_if_unwritten
 
         if self._asked.output is not None:
-            write_atomic(self._asked.output, encode(result), in_place=True)
+            with left_if_unwritten(self._config.rootpath, result):
+                write_atomic(self._asked.output, encode(result), in_place=True)
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
