@@ -63,7 +63,7 @@ class GoogleBenchmark(Harness):
 
 
 def _loop(name: str, *, fixed: bool) -> Loop:
-    explicit = re.search(r"/iterations:(?!0+(?!\d))(\d{1,15})(?!\d)", name)  # of 0, it is an argument's name
+    explicit = re.search(r"/iterations:([1-9][0-9]{0,14})(?![0-9])", name)  # with 0, it is an argument's name
     if explicit or not fixed:
         number = int(explicit[1]) if explicit else 1  # 1.7 grows it by the clock
         words = {number: (f"--benchmark_min_time={'1x' if fixed else 0}", _TWICE)}
