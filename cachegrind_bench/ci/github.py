@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import msgspec
 
@@ -41,10 +41,14 @@ class ApiError(UsageError):
         self.status = status
 
 
+# Whose values are checked as answers are read, in which anything may be null.
+Number = Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
+
+
 class OpenPull(msgspec.Struct, frozen=True, kw_only=True):
     """An open pull request, as it is now."""
 
-    number: int
+    number: Number
     head_sha: str
     head_repository: str | None
 
@@ -52,7 +56,7 @@ class OpenPull(msgspec.Struct, frozen=True, kw_only=True):
 class Comment(msgspec.Struct, frozen=True, kw_only=True):
     """A comment under a pull request or issue."""
 
-    id: int
+    id: Number
     author: str
     body: str
 
@@ -70,7 +74,7 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
     """An artifact that can still be fetched. `branch` and `sha` are those of its run; `own`: whether that was of this repository."""
 
-    id: int
+    id: Number
     name: str
     size: int
     branch: str | None
@@ -87,7 +91,7 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 class Issue(msgspec.Struct, frozen=True, kw_only=True):
     """An issue."""
 
-    number: int
+    number: Number
     author: str
     title: str
     body: str
@@ -156,6 +160,8 @@ def telling(what: str) -> Generator[None]:
         AttributeError,
         AssertionError,
         RuntimeError,
+        MemoryError,
+        msgspec.ValidationError,
     ) as error:
         raise ApiError(f"GitHub did not {what}: its answer makes no sense ({error})") from error
 
@@ -166,6 +172,7 @@ LONGEST_BODY = 65_536
 _TIMEOUT_S = 30
 _LONGEST_DOWNLOAD_S = 600.0
 _MOST_PAGES = 100
+_MOST_ANSWER = 100_000_000  # bytes; a hundred of the longest comments have a third of that
 _CHUNK = 1 << 16
 
 
@@ -226,7 +233,7 @@ class Client:
         """Return all comments under a pull request or issue, the oldest first."""
         with self._asking(f"read the comments under {number}"):
             return [
-                Comment(id=item.id, author=_login(item), body=item.body or "")
+                msgspec.convert({"id": item.id, "author": _login(item), "body": item.body or ""}, Comment)
                 for item in _items(self._issue(number).get_comments())
             ]
 
@@ -304,13 +311,7 @@ class Client:
         """Return all issues with this label, closed ones too, but no pull requests."""
         with self._asking("list the issues"):
             return [
-                Issue(
-                    number=item.number,
-                    author=_login(item),
-                    title=item.title or "",
-                    body=item.body or "",
-                    open=item.state == "open",
-                )
+                _issue(item)
                 for item in _items(self._repository.get_issues(state="all", labels=[label]))
                 # Not by what only pull requests have: asking an issue for it would be a request of its own.
                 if item.html_url.split("/")[-2:-1] != ["pull"]
@@ -333,8 +334,10 @@ class Client:
 
     @cached_property
     def _github(self) -> Github:
-        from github import Auth, Github, set_log_level
+        from github import Auth, Github, Requester, set_log_level
 
+        connections = Requester.HTTPRequestsConnectionClass, Requester.HTTPSRequestsConnectionClass
+        Requester.Requester.injectConnectionClasses(*map(_bounded, connections))
         set_log_level(logging.WARNING)  # else it reports each pause in the middle of our lines
         return Github(
             auth=Auth.Token(self._token),
@@ -360,6 +363,27 @@ class Client:
         from github.IssueComment import IssueComment
 
         return IssueComment(self._github.requester, url=f"{self._repository.url}/issues/comments/{identity}")
+
+
+def _bounded(kind: Any) -> Any:
+    """Return this class of PyGithub's connections, which read whatever comes, with a bound of what is read."""
+
+    def getresponse(connection: Any) -> Any:
+        connection.session.stream = True  # an answer is read when it is asked for its text
+        found: Any = kind.getresponse(connection)
+        found.response.iter_content = partial(_parts, found.response.iter_content)
+        return found
+
+    return type(kind.__name__, (kind,), {"getresponse": getresponse})
+
+
+def _parts(read: Callable[..., Iterator[bytes]], *how: Any) -> Iterator[bytes]:
+    size = 0
+    for part in read(*how):
+        size += len(part)
+        if size > _MOST_ANSWER:
+            raise OSError(f"its answer has more than {_MOST_ANSWER:,} bytes")
+        yield part
 
 
 def _items(found: PaginatedList[Any]) -> Iterator[Any]:
@@ -406,23 +430,28 @@ def _no_artifact(artifact: Artifact, status: int) -> ApiError:
 
 def _pull(found: Any) -> OpenPull:
     home = found.head.repo  # None once the fork was deleted
-    return OpenPull(
-        number=found.number, head_sha=found.head.sha, head_repository=None if home is None else home.full_name
-    )
+    name = None if home is None else home.full_name
+    return msgspec.convert({"number": found.number, "head_sha": found.head.sha, "head_repository": name}, OpenPull)
+
+
+def _issue(found: Any) -> Issue:
+    values = {"number": found.number, "author": _login(found), "title": found.title or "", "body": found.body or ""}
+    return msgspec.convert({**values, "open": found.state == "open"}, Issue)
 
 
 def _artifact(found: Any) -> Artifact:
     data: Any = found.raw_data
     run: dict[str, Any] = data.get("workflow_run") or {}
-    return Artifact(
-        id=found.id,
-        name=found.name,
-        size=found.size_in_bytes,
-        branch=run.get("head_branch"),
-        sha=run.get("head_sha"),
-        created_at=str(data.get("created_at") or ""),
-        own=run.get("repository_id") is not None and run.get("repository_id") == run.get("head_repository_id"),
-    )
+    values = {
+        "id": found.id,
+        "name": found.name,
+        "size": found.size_in_bytes,
+        "branch": run.get("head_branch"),
+        "sha": run.get("head_sha"),
+        "created_at": str(data.get("created_at") or ""),
+        "own": run.get("repository_id") is not None and run.get("repository_id") == run.get("head_repository_id"),
+    }
+    return msgspec.convert(values, Artifact)
 
 
 def _login(found: Any) -> str:

@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
 from cachegrind_bench.ci.event import needed
-from cachegrind_bench.ci.github import AGENT, LONGEST_WAIT_S, ApiError, Comment, Patience, Thread, as_it_is
+from cachegrind_bench.ci.github import AGENT, LONGEST_WAIT_S, ApiError, Comment, Number, Patience, Thread, as_it_is
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.waiting import Waiting
@@ -54,16 +54,13 @@ class MergeRequest(msgspec.Struct, frozen=True, kw_only=True):
     url: str
 
 
-_Number = Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
-
-
 # Of answers, what matters here.
 class _User(msgspec.Struct):
     username: str
 
 
 class _Note(msgspec.Struct):
-    id: _Number
+    id: Number
     author: _User
     body: str | None = None
 

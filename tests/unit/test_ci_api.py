@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from typing import TYPE_CHECKING, Any
@@ -371,10 +372,57 @@ def test_an_answer_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api:
         lambda: api.issues("x"),
         lambda: api.artifacts(1),
     ):
-        stub._events.append(
-            github_stub._Event(times=1, kind="", reply=github_stub._Reply(status=200, content=answer), works=False)
-        )
+        answers(stub, answer)
         assert TOKEN not in str(refusal(action))
+
+
+def answers(stub: Stub, content: bytes) -> None:
+    """Have this be the next answer."""
+    reply = github_stub._Reply(status=200, content=content)
+    stub._events.append(github_stub._Event(times=1, kind="", reply=reply, works=False))
+
+
+USER = {"login": "someone"}
+COMMENT = {"id": 1, "user": USER, "body": "text"}
+ISSUE = {"number": 1, "user": USER, "title": "t", "body": "text", "state": "open", "html_url": "https://x.y/issues/1"}
+ARTIFACT = {"id": 1, "name": "a", "size_in_bytes": 1, "expired": False}
+ARTIFACT |= {"workflow_run": {"head_branch": "main", "head_sha": "a" * 40}}
+
+
+@pytest.mark.parametrize(
+    ("item", "wrong"),
+    [
+        *((COMMENT, {name: value}) for name, value in (("id", None), ("id", 0), ("user", {"login": None}))),
+        *((ISSUE, {name: value}) for name, value in (("number", None), ("number", -1), ("user", {"login": None}))),
+        *((ARTIFACT, {name: None}) for name in ("id", "name", "size_in_bytes")),
+        *((ARTIFACT, {"workflow_run": {name: [1]}}) for name in ("head_branch", "head_sha")),
+    ],
+    ids=str,
+)
+def test_an_answer_with_null_or_a_wrong_value_in_it_is_an_error(
+    stub: Stub, api: Client, item: dict[str, Any], wrong: dict[str, Any]
+) -> None:
+    stub.add_pull(REPO, number=7)
+    actions = [lambda: api.comments(7), lambda: api.issues("x"), lambda: api.artifacts(1)]
+    action = actions[[COMMENT, ISSUE, ARTIFACT].index(item)]
+    for values in (item, {**item, **wrong}):
+        answers(stub, json.dumps({"artifacts": [values]} if item is ARTIFACT else [values]).encode())
+        error = refusal(action)
+        assert (error is None) == (values is item)
+        assert error is None or "its answer makes no sense" in error.message
+
+
+def test_a_pull_request_without_its_commit_is_an_error(stub: Stub, api: Client) -> None:
+    answers(stub, b'{"number": 7, "state": "open", "head": {"sha": null, "repo": null}}')
+    assert "its answer makes no sense" in str(refusal(lambda: api.pull(7)))
+
+
+def test_an_answer_of_a_hundred_megabytes_is_not_read(stub: Stub, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.ci.github._MOST_ANSWER", 100_000)
+    answers(stub, b" " * 100_001)
+    error = refusal(lambda: api.artifacts(1))
+    assert error is not None
+    assert error.message == "GitHub did not list the artifacts of run 1: its answer has more than 100,000 bytes"
 
 
 # Artifacts.
