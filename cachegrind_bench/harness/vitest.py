@@ -64,6 +64,11 @@ class Vitest(Harness):
                 f"{entry.each.place}: the benchmarks of {files[max(len(parts) - 1, 0)][0]} could not be listed: it ended the process",
                 hint="does it call process.exit?",
             )
+        if len(parts) > len(files):
+            raise MeasurementError(
+                f"{entry.each.place}: a file of benchmarks writes a line 'cg-bench-next-file', as only cg-bench may",
+                hint="write something else",
+            )
         pairs = zip(files, parts, strict=True)
         found = [spec for file, part in pairs for spec in specs(entry, (*run, *file), part, note, cwd)]
         if not found:
