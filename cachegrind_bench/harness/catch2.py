@@ -7,9 +7,7 @@ iteration is long enough.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -26,12 +24,17 @@ from cachegrind_bench.harness.protocol import (
     listed_once,
     variables,
 )
+from cachegrind_bench.harness.pytest_session.workers import FIRST_SLOT
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.durable import read_file
 from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 
 _MODEL = re.compile(rb"_ZN5Catch9Benchmark6Detail16ChronometerModelI\w+?EE?(?:5start|6finish)Ev(?=\0)")
@@ -80,8 +83,8 @@ def _cases(
     entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], command: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return the benchmarks of each test case, in the order in which they are executed."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
+    with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder:  # whose rest, if we are killed, the next run removes
+        report = folder.path / "report.xml"
         options = ("--reporter", "xml", "--out", str(report), "--benchmark-samples", "1", *_QUICK)
         done = ask(entry, (*command, *options), variables(entry, environ), note)
         try:

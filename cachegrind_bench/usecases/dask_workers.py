@@ -246,7 +246,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, repository: Git) -> Source:
         """Return a repository with its branches and tags as one file."""
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             path = Path(folder) / "bundle"
             words = "bundle", "create", "--quiet", str(path), "HEAD", "--branches", "--tags", "--remotes"
             repository.text(*words, timeout=_GIT_S)
@@ -275,7 +275,7 @@ class _Joining(WorkerPlugin):
         with Path(f"{target}.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not target.exists():
-                with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+                with tempfile.TemporaryDirectory(dir=target.parent, ignore_cleanup_errors=True) as folder:
                     bundle, made = Path(folder) / "bundle", Path(folder) / "made"
                     if isinstance(place, bytes):
                         bundle.write_bytes(place)

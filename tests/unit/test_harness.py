@@ -13,7 +13,7 @@ import pytest
 
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness import jmh, node, protocol, vitest
+from cachegrind_bench.harness import catch2, jmh, node, protocol, vitest
 from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.measure.iterations import reported
@@ -130,11 +130,15 @@ ODD = "echo \"<?xml version='1.0' encoding='{}'?><Catch2TestRun/>\" >"
 @pytest.mark.parametrize(
     "report",
     [
+        'rmdir "${2%/*}"; ln -s /etc "${2%/*}"; true',
         *("true", "echo '<a><b' >", "mkfifo", "ln -s /dev/zero", "mkdir"),
         *map(ODD.format, ("foo", "utf-7", "hex", "undefined", "shift_jis")),
     ],
 )
-def test_what_is_no_report_of_catch2_is_an_error_that_nobody_waits_for(report: str) -> None:
+def test_what_is_no_report_of_catch2_is_an_error_that_nobody_waits_for(
+    report: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(catch2, "SCRATCH_BASE", tmp_path)
     seeks = 'while [ "$1" != --out ]; do shift; done'
     with pytest.raises(MeasurementError, match=r"\./bench ran no benchmarks of Catch2"):
         listed(program(f'{seeks}; {report} "$2"', "catch2"))
