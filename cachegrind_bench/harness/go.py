@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, at_most, check_version, exactly, output_of, text_of
+from cachegrind_bench.harness.protocol import Harness, Listed, at_most, check_version, exactly, output_of, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import STORE, make_store
@@ -62,7 +62,7 @@ class Go(Harness):
         """Build the packages that have tests, and run what they have."""
         version = _go(entry, environ, note, "env", "GOVERSION").strip().removeprefix("go")
         check_version(entry, "Go", version, _TESTED, note)
-        found: list[BenchmarkSpec] = []
+        found = Listed()
         for package, directory, module in _packages(entry, environ, note):
             program = _built(entry, package, environ, note)
             folder = Path(directory)

@@ -7,7 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, ask, exactly, found_programs, last_lines, listed_once, variables
+from cachegrind_bench.harness.protocol import (
+    Harness,
+    Listed,
+    ask,
+    exactly,
+    found_programs,
+    last_lines,
+    listed_once,
+    variables,
+)
 from cachegrind_bench.hermetic.launch import FAST_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop, Sections
@@ -52,7 +61,7 @@ class GoogleBenchmark(Harness):
             raise MeasurementError(
                 f"{entry.each.place}: {program[0]} listed no benchmarks of Google Benchmark", hint=last_lines(done)
             )
-        found: list[BenchmarkSpec] = []
+        found = Listed()
         for name in listed_once(entry, list(filter(None, names)), note):
             if _THREADS.search(name):
                 note(f"{entry.each.place}: {name} is left out: it uses threads")

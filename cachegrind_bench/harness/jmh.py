@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness.protocol import Harness, at_most, exactly, output_of
+from cachegrind_bench.harness.protocol import Harness, Listed, at_most, exactly, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import CODE_LOG, Loop
@@ -69,7 +69,7 @@ class Jmh(Harness):
         program, patterns = _parted(entry.keys["jmh"], entry.each.place)
         problem = "JMH could not list its benchmarks"
         text = output_of(entry, ("java", *program, "-lp", *patterns), environ, note, problem)
-        found: list[BenchmarkSpec] = []
+        found = Listed()
         for name, chosen in at_most(entry, _chosen(_benchmarks(text))):
             command = (*JAVA, *program, *_ONCE, *(word for item in chosen for word in ("-p", item)), exactly(name))
             identity = f"{name}[{','.join(chosen)}]" if chosen else name
@@ -102,9 +102,8 @@ def _parted(words: Sequence[str], place: str) -> tuple[tuple[str, ...], tuple[st
 def _chosen(benchmarks: Iterable[tuple[str, Mapping[str, Sequence[str]]]]) -> Iterator[tuple[str, list[str]]]:
     """Yield each benchmark with each combination of its parameters."""
     for name, parameters in benchmarks:
-        choices = ([f"{key}={value}" for value in values] for key, values in parameters.items())
-        for chosen in product(*choices):
-            yield name, list(chosen)
+        for chosen in product(*parameters.values()):
+            yield name, [f"{key}={value}" for key, value in zip(parameters, chosen, strict=True)]
 
 
 def _benchmarks(text: str) -> list[tuple[str, dict[str, list[str]]]]:

@@ -250,6 +250,21 @@ def at_most(entry: Entry, listed: Iterable[_Item]) -> Iterator[_Item]:
         yield item
 
 
+class Listed(list[BenchmarkSpec]):
+    """What a harness lists. MeasurementError if the ids are too long in all: each may repeat what a program wrote once."""
+
+    size = 0
+
+    def append(self, spec: BenchmarkSpec, /) -> None:
+        """Add one."""
+        self.size += len(spec.id)
+        if self.size > LISTING_BYTES:
+            raise MeasurementError(
+                f"{spec.place}: the ids of its benchmarks have more than {LISTING_BYTES:,} characters"
+            )
+        super().append(spec)
+
+
 def listed_once(entry: Entry, names: Iterable[str], note: Callable[[str], object]) -> list[str]:
     """Return the names that a framework lists once; `note` is called with each that is listed twice."""
     found: list[str] = []

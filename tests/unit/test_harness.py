@@ -233,6 +233,29 @@ def test_parameters_of_jmh_without_end_are_an_error(monkeypatch: pytest.MonkeyPa
         listed_with('[[benchmark]]\njmh = "x.jar"\n')
 
 
+_LONG = "n" * 1000
+_CASE = "".join(f"<BenchmarkResults name='{n}'/>" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("harness", "text"),
+    [
+        ("jmh", "\n".join(["Benchmarks:", "a.b", *(f'  param "{n}" = {{1{_LONG}, 2{_LONG}}}' for n in range(9))])),
+        ("jmh", f'Benchmarks:\na.b\n  param "{_LONG}" = {{{", ".join(map(str, range(99)))}}}'),
+        ("catch2", f"<Catch2TestRun><TestCase name='{_LONG}'>{_CASE}</TestCase></Catch2TestRun>"),
+    ],
+)
+def test_ids_that_repeat_what_was_written_once_have_a_bound(
+    harness: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "LISTING_BYTES", 20_000)
+    Path("lines").write_text(text, encoding="utf-8")
+    on_path("java", "cat lines")
+    table = program('while [ $# -gt 1 -a "$1" != --out ]; do shift; done; cat lines > "${2:-/dev/stdout}"', harness)
+    with pytest.raises(MeasurementError, match=r"toml:1: the ids of its benchmarks have more than 20,000 characters"):
+        listed_with(table.replace("./bench", "x.jar") if harness == "jmh" else table)
+
+
 @pytest.mark.parametrize("line", ["[]", '["a"]', '["a", "b", "c"]', "[1]", "[[1, 2]]", "[{}, null]", "[" * 99_999])
 def test_lines_of_a_benchmark_that_look_like_ours_are_passed_over(line: str) -> None:
     text = f'cg-bench-file: {line}\ncg-bench-file: ["a.bench.ts", "b"]\n'
