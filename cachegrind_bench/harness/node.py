@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -91,7 +92,7 @@ def check_package(
 ) -> None:
     """Look at the version of a package in the nearest `node_modules`."""
     paths = (parent / "node_modules" / name / "package.json" for parent in (folder, *folder.parents))
-    path = next((path for path in paths if path.is_file()), None)
+    path = next((path for path in paths if os.path.isfile(path)), None)
     with suppress(OSError):
         if path is not None and (match := _VERSION.search(path.read_text("utf-8", "replace"))):
             check_version(entry, name, match[1], tested, note)

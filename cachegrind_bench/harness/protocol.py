@@ -172,7 +172,7 @@ def ask(
     It has ten minutes, or the table's time-out if that is more, and one that `builds` as long as it takes.
     """
     place, folder = entry.each.place, cwd or entry.each.cwd
-    if "/" in command[0] and folder.is_dir() and not os.path.lexists(folder / command[0]):
+    if "/" in command[0] and os.path.isdir(folder) and not os.path.lexists(folder / command[0]):
         hint = "build it; with a 'setup' in its table that does, 'ab' can measure other commits, too"
         raise MeasurementError(f"{place}: there is no program {command[0]}", hint=hint)
     seconds = None if builds else max(entry.each.timeout_ms or 0, _LISTING_MS) / 1000

@@ -49,7 +49,7 @@ class Vitest(Harness):
         """Build all files, and have each list what it has."""
         folder, *options = entry.keys["vitest"]
         cwd = entry.each.cwd / folder
-        if cwd.is_dir():
+        if os.path.isdir(cwd):
             make_store(cwd / ".cg-bench")
         check_package(entry, "vitest", cwd.resolve(), ("4.1",), note)
         build = ("node", str(SCRIPTS / "vitest_build.mjs"), ".cg-bench/vitest", *options)

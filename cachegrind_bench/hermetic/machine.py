@@ -147,7 +147,7 @@ def container_kind(environ: Mapping[str, str], root: Path = Path("/")) -> str | 
     if re.fullmatch(r"[\w-]{1,32}", named):
         return named
     for place, kind in ((".dockerenv", "docker"), ("run/.containerenv", "podman")):
-        if (root / place).exists():
+        if os.path.exists(root / place):
             return kind
     groups = _read(root / "proc/self/cgroup")
     marks = {"kubepods": "kubernetes", "docker": "docker", "libpod": "podman", "lxc": "lxc", "containerd": "containerd"}

@@ -126,7 +126,7 @@ def _find(valgrind: str | None, environ: Mapping[str, str], path: str) -> tuple[
 
 
 def _tools(found: Valgrind) -> Check:
-    if Path(found.libexec, found.image(Tool.CALLGRIND.value)).is_file():
+    if os.path.isfile(Path(found.libexec, found.image(Tool.CALLGRIND.value))):
         return _fine("its tools", f"Cachegrind and Callgrind in {found.libexec}")
     return _warning(
         "its tools",
@@ -150,7 +150,7 @@ def _libc(environ: Mapping[str, str], path: str) -> Check:
         _DEBUG / f"{libc.path.lstrip('/')}.debug",
     )
     for place in places:
-        if place.is_file():
+        if os.path.isfile(place):
             return _fine(name, str(place))
     return _warning(
         name,

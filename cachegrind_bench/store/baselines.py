@@ -48,8 +48,9 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
         return self.store / "baselines" / f"{name}{_SUFFIX}"
 
     def exists(self, name: str) -> bool:
-        """Return whether there is a baseline of this name."""
-        return _is_name(name) and self.path(name).is_file()
+        """Return whether there is a baseline of this name. StoreError if nobody may look."""
+        with store_errors(self.store / "baselines", "read"):
+            return _is_name(name) and self.path(name).is_file()
 
     def names(self) -> list[str]:
         """Return the names of all baselines, sorted. UsageError if the folder cannot be read."""
@@ -143,7 +144,7 @@ def _links(path: Path, depth: int) -> Iterator[Path]:
 
 def _is_meant(store: Path) -> bool:
     """Return whether this is a store, or a link to one that is not there now: no other one may be used instead."""
-    return store.is_dir() or (store.is_symlink() and not os.path.exists(store))
+    return os.path.isdir(store) or (store.is_symlink() and not os.path.exists(store))
 
 
 def _is_name(text: str) -> bool:

@@ -107,7 +107,7 @@ def _real_launcher(path: Path) -> Path:
 
 def _libraries(launcher: Path, wrapper: Path, named: str | None) -> Path:
     for folder in _library_candidates(launcher, wrapper, named):
-        if (folder / f"cachegrind-{_platform()}").is_file():
+        if os.path.isfile(folder / f"cachegrind-{_platform()}"):
             return folder
     raise NoValgrindError(
         f"the tools of {launcher} were not found: no directory holds cachegrind-{_platform()}",

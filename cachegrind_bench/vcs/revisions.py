@@ -100,7 +100,7 @@ class Repository(Git, frozen=True):
     def bisects(self, file: Path) -> bool:
         """Return whether `git bisect` is at work here, and this file is part of the commits that it checks out."""
         start = "".join(self.lines("rev-parse", "--git-path", "BISECT_START"))
-        return bool(start) and (self.cwd / start).exists() and bool(self.lines("ls-files", "--", str(file)))
+        return bool(start) and os.path.exists(self.cwd / start) and bool(self.lines("ls-files", "--", str(file)))
 
     def address(self, remote: str) -> str:
         """Return where a remote is; empty if it is nowhere."""

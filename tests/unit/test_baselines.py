@@ -157,6 +157,20 @@ def test_a_folder_that_forbids_writing_is_found_out_before() -> None:
         ]
 
 
+@pytest.mark.parametrize("closed", [".cg-bench", ".cg-bench/baselines"])
+def test_baselines_that_nobody_may_look_at_are_an_error(closed: str) -> None:
+    look = FORBIDDEN.replace(
+        "(saved.prepare, saved.remove)", "(saved.exists, lambda _: resolve('main', saved.store.parent))"
+    )
+    look = f"from cachegrind_bench.usecases.comparison_inputs import resolve{look}"
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        Baselines.find(Path(folder)).save("main", b"kept")
+        Path(folder, closed).chmod(0)
+        said = run_without_rights(look, folder).splitlines()
+        assert said == [f"cannot read {folder}/.cg-bench/baselines: Permission denied"] * 2
+
+
 # Names on the command line
 
 
