@@ -99,10 +99,13 @@ def _setup(root: Path, name: str, value: str) -> str:
     """Return the line that builds a program of CMake's in a fresh checkout, with its build type; empty if that is not known."""
     folder = value.partition("/")[0]
     cache = root / folder / "CMakeCache.txt"
-    if name not in _OF_CMAKE or not cache.is_file():
-        return ""
-    known = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read_text("utf-8", "replace"), re.MULTILINE))
-    if os.path.realpath(known.get("CMAKE_HOME_DIRECTORY", "/")) != os.path.realpath(root):
+    try:
+        if name not in _OF_CMAKE or not cache.is_file():
+            return ""
+        known = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read_text("utf-8", "replace"), re.MULTILINE))
+        if os.path.realpath(known.get("CMAKE_HOME_DIRECTORY", "/")) != os.path.realpath(root):
+            return ""
+    except (OSError, ValueError):  # it cannot be read, or names what cannot be a path
         return ""
     kind, quiet = known.get("CMAKE_BUILD_TYPE") or "RelWithDebInfo", shlex.quote(folder)
     build = f"cmake -S . -B {quiet} -DCMAKE_BUILD_TYPE={shlex.quote(kind)} && cmake --build {quiet}"

@@ -201,6 +201,19 @@ def test_a_program_in_a_build_of_cmake_is_found_and_has_a_setup(cg_bench: Comman
     )
 
 
+@pytest.mark.parametrize("kind", ["unreadable", "NUL"])
+def test_a_build_of_cmake_whose_cache_cannot_be_used_has_no_setup(cg_bench: CommandLine, kind: str) -> None:
+    cache, program = Path("build/CMakeCache.txt"), "build/bench"
+    make({"CMakeLists.txt": "", program: "_ZN9benchmark5State16StartKeepRunningEv"})
+    Path(program).chmod(0o755)
+    if kind == "NUL":
+        cache.write_bytes(b"CMAKE_HOME_DIRECTORY:INTERNAL=/a\0b\n")
+    else:
+        cache.symlink_to("/proc/self/mem")
+    assert cg_bench("init").code == 0
+    assert Path("cg-bench.toml").read_text().endswith(f'google-benchmark = "{program}"\n')
+
+
 def test_files_that_are_there_are_never_replaced(cg_bench: CommandLine) -> None:
     make({"pyproject.toml": PYPROJECT, "benchmarks/bench_example.py": "mine", "benchmarks/bench_example_2.py": ""})
     cg_bench("init")
