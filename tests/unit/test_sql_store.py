@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from cachegrind_bench.model.result import Status
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import Record, rename_record, run_record
+from cachegrind_bench.store.sql import store as sql_store
 from cachegrind_bench.store.sql.database import RECORDS as RECORDS_TABLE
 from cachegrind_bench.store.sql.store import SqlStore
 from tests.unit.samples import HOSTILE, failed_benchmark, result, rich_benchmark
@@ -138,6 +139,19 @@ def test_a_damaged_record_is_an_error_and_others_are_read(store: SqlStore, datab
         with pytest.raises(StoreError, match="damaged"):
             list(read())
     assert [problem.where for problem in store.check()] == [FEBRUARY.name]
+
+
+def test_records_are_unfolded_one_at_a_time(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    unfolded: list[str] = []
+
+    def unfold(name: str, packed: bytes) -> Any:
+        unfolded.append(name)
+        return unpack(name, packed)
+
+    unpack = sql_store._unpack
+    monkeypatch.setattr(sql_store, "_unpack", unfold)
+    for number, _ in enumerate(store.read(), 1):
+        assert len(unfolded) == number
 
 
 def test_what_was_removed_is_gone_and_can_come_back(store: SqlStore) -> None:

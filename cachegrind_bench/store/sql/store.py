@@ -69,11 +69,11 @@ class SqlStore(Store):
         for some in _chunks(self.names() if names is None else sorted(set(names)), _FEW):
             # A transaction for a few at a time: whoever takes long over what is yielded holds nobody up.
             with self._database.reading() as connection:
-                found = list(_records(connection, some, report))
-            missing = {*some} - {record.name for record in found}
+                rows = _rows(connection, some)
+            missing = {*some} - {name for _, name, _ in rows}
             if missing and names is not None and report is None:
                 raise StoreError(f"{self.url} has no {min(missing)[:200]}")
-            yield from found
+            yield from _unfolded(rows, report)
 
     def remove(self, names: Collection[str]) -> int:
         count = 0
@@ -159,9 +159,14 @@ def _rows(connection: Connection | None, names: Sequence[str]) -> list[tuple[str
 def _records(connection: Connection | None, names: Sequence[str], report: Report | None = None) -> Iterator[Record]:
     """Return those of these records that are there, in this order, which is that of names. StoreError for a damaged one."""
     for some in _chunks(names, _FEW):
-        for _, name, packed in _rows(connection, some):
-            with reading.reported(report, name):
-                yield intact(_unpack(name, packed), name)
+        yield from _unfolded(_rows(connection, some), report)
+
+
+def _unfolded(rows: Iterable[tuple[str, str, Any]], report: Report | None) -> Iterator[Record]:
+    """Return the records of these rows, one at a time: a few bytes may unfold to very many. StoreError for a damaged one."""
+    for _, name, packed in rows:
+        with reading.reported(report, name):
+            yield intact(_unpack(name, packed), name)
 
 
 def _add(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
