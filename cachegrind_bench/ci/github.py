@@ -174,6 +174,7 @@ _LONGEST_DOWNLOAD_S = 600.0
 _MOST_PAGES = 100
 _MOST_ANSWER = 100_000_000  # bytes; a hundred of the longest comments have a third of that
 _CHUNK = 1 << 16
+_LATER = 202
 
 
 class Client:
@@ -371,6 +372,8 @@ def _bounded(kind: Any) -> Any:
     def getresponse(connection: Any) -> Any:
         connection.session.stream = True  # an answer is read when it is asked for its text
         found: Any = kind.getresponse(connection)
+        if found.status == _LATER:  # PyGithub would ask again, and never end
+            raise OSError(f"it says that it will have an answer later (HTTP status {_LATER})")
         found.response.iter_content = partial(_parts, found.response.iter_content)
         return found
 

@@ -376,9 +376,14 @@ def test_an_answer_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api:
         assert TOKEN not in str(refusal(action))
 
 
-def answers(stub: Stub, content: bytes) -> None:
+def test_an_answer_that_there_will_be_one_later_is_an_error(stub: Stub, api: Client) -> None:
+    answers(stub, b"{}", 202)
+    assert "will have an answer later (HTTP status 202)" in str(refusal(lambda: api.artifacts(1)))
+
+
+def answers(stub: Stub, content: bytes, status: int = 200) -> None:
     """Have this be the next answer."""
-    reply = github_stub._Reply(status=200, content=content)
+    reply = github_stub._Reply(status=status, content=content)
     stub._events.append(github_stub._Event(times=1, kind="", reply=reply, works=False))
 
 
