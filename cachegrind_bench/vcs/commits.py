@@ -86,11 +86,16 @@ def _pull_request_head(environ: Mapping[str, str]) -> str | None:
     """Return the last commit of GitHub's pull request, while GITHUB_SHA is its merge with the base."""
     try:
         path = Path(environ["GITHUB_EVENT_PATH"])
-        event = json.loads(path.read_bytes() if path.is_file() else b"")
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            event = json.loads(file.read(_MOST_EVENT))  # of more than that, it is cut, so not JSON
         return str(event["pull_request"]["head"]["sha"])
     except (KeyError, OSError, TypeError, ValueError, RecursionError):
         return None
 
+
+_MOST_EVENT = 30_000_000  # bytes
 
 # Fields end with NUL, which neither names nor subjects can have; %s is the subject in one line.
 _FORMAT = "--format=%H%x00%P%x00%ct%x00%an%x00%s%x00"

@@ -194,6 +194,8 @@ def test_the_head_of_a_pull_request_on_github_has_its_branch(repository: Reposit
     for nonsense in ("", "[]", '{"pull_request": null}', "{", "[" * 100_000):
         event.write_text(nonsense)
         assert repository.info(**variables).branch is None
+    os.truncate(event, 1 << 40)
+    assert repository.info(**variables).branch is None
     event.unlink()
     os.mkfifo(event)
     assert repository.info(**variables).branch is None

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -49,7 +49,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a comparison came to. `changed`: whether there is anything to comment on."""
 
     headline: str
-    code: int
+    code: Annotated[int, msgspec.Meta(ge=0, le=255)]
     changed: bool
 
 

@@ -178,8 +178,9 @@ def test_a_checkout_of_another_commit_than_the_jobs_is_judged_even_on_the_defaul
 def test_a_gate_without_a_comparison_or_a_result_is_an_error(job: Job) -> None:
     assert job.step("gate").code == 2
     assert job.has(SLOWER).step("gate").code == 2
-    (job.folder / "verdict.json").write_text('{"headline": "fine", "code": "zero"}')
-    assert job.step("gate").code == 2
+    for code in ('"zero"', "256", "-1"):
+        (job.folder / "verdict.json").write_text(f'{{"headline": "fine", "changed": true, "code": {code}}}')
+        assert job.step("gate", "--hold", "verdict").code == 2
 
 
 def test_a_baseline_that_is_not_a_word_of_ours_is_an_error(job: Job, repository: Repository) -> None:
