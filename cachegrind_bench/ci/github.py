@@ -41,7 +41,7 @@ class ApiError(UsageError):
         self.status = status
 
 
-# Whose values are checked as answers are read, in which anything may be null.
+# The id or number of something in an answer, which is checked as it is read: anything in one may be null.
 Number = Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
 
 
@@ -367,12 +367,13 @@ class Client:
 
 
 def _bounded(kind: Any) -> Any:
-    """Return this class of PyGithub's connections, which read whatever comes, with a bound of what is read."""
+    """Return a class like this one of PyGithub's, which reads no more than `_MOST_ANSWER` bytes of an answer."""
 
     def getresponse(connection: Any) -> Any:
         connection.session.stream = True  # an answer is read when it is asked for its text
         found: Any = kind.getresponse(connection)
-        if found.status == _LATER:  # PyGithub would ask again, and never end
+        if found.status == _LATER and connection.verb == "GET":  # PyGithub would ask again, and never end
+            found.response.close()
             raise OSError(f"it says that it will have an answer later (HTTP status {_LATER})")
         found.response.iter_content = partial(_parts, found.response.iter_content)
         return found

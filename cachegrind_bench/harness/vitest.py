@@ -66,8 +66,8 @@ class Vitest(Harness):
             )
         if len(parts) > len(files):
             raise MeasurementError(
-                f"{entry.each.place}: a file of benchmarks writes a line 'cg-bench-next-file', as only cg-bench may",
-                hint="write something else",
+                f"{entry.each.place}: a file of benchmarks prints the line 'cg-bench-next-file', which cg-bench uses itself",
+                hint="change what it prints",
             )
         pairs = zip(files, parts, strict=True)
         found = [spec for file, part in pairs for spec in specs(entry, (*run, *file), part, note, cwd)]

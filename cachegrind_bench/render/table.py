@@ -156,7 +156,7 @@ def is_wider(rows: Sequence[Sequence[str]], width: int | None) -> bool:
 
 
 def wrapped(text: str, width: int | None, indent: str = "", hanging: str | None = None) -> list[str]:
-    """Return text as lines of a terminal, broken between words but not between a number and its sign.
+    """Return text as lines of a terminal, broken between words, but not between a number and its sign, nor before `::`.
 
     The first begins with `indent`, the others with `hanging` if that is given.
     """
@@ -165,15 +165,22 @@ def wrapped(text: str, width: int | None, indent: str = "", hanging: str | None 
     from textwrap import wrap
 
     later = indent if hanging is None else hanging
+    glued = {
+        f" {sign}": f"\N{NO-BREAK SPACE}{sign}" for sign in ("%", "::")
+    }  # `::` at a line's begin is a command to GitHub
+    for separate, joined in glued.items():
+        text = text.replace(separate, joined)
     lines = wrap(
-        text.replace(" %", "\N{NO-BREAK SPACE}%"),
+        text,
         width,
         initial_indent=indent,
         subsequent_indent=later,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return [line.replace("\N{NO-BREAK SPACE}%", " %") for line in lines]
+    for separate, joined in glued.items():
+        lines = [line.replace(joined, separate) for line in lines]
+    return lines
 
 
 def without_empty(rows: Sequence[Row], places: Collection[int]) -> list[Row]:

@@ -34,6 +34,7 @@ _MOST_BYTES = 1 << 28  # of a report, with all that a test has printed
 # What became of a benchmark that wrote over what should say that.
 _WHY = "wrote over a file by which cg-bench follows it"
 OVERWRITTEN: dict[str, Any] = {"reports": [], "died": _WHY, "text": f"a benchmark {_WHY}"}
+TOO_LONG: dict[str, Any] = {"reports": [], "died": f"printed, or reported, more than {_MOST_BYTES >> 20} MiB"}
 
 
 class Exchange:
@@ -131,13 +132,17 @@ def take_report(path: str) -> dict[str, Any] | None:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    except OSError:
+        return OVERWRITTEN
     try:
         found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
+        if not stat.S_ISREG(found.st_mode):
             return OVERWRITTEN
+        if found.st_size > _MOST_BYTES:
+            return TOO_LONG
         with open(number, "rb", closefd=False) as file:
             report: Any = marshal.load(file)
-    except (OSError, EOFError, ValueError, TypeError):
+    except (OSError, EOFError, ValueError, TypeError, MemoryError):
         return OVERWRITTEN
     finally:
         os.close(number)
@@ -149,9 +154,11 @@ def put_current(path: str, *numbers: int) -> None:
 
     OSError, and no waiting, where a test has put a pipe there.
     """
-    file = Real.open_number(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC)
-    Real.write(file, b"".join([number.to_bytes(4, "little", signed=True) for number in numbers]))
-    Real.close(file)
+    file = Real.open_number(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    try:
+        Real.write(file, b"".join([number.to_bytes(4, "little", signed=True) for number in numbers]))
+    finally:
+        Real.close(file)
 
 
 def take_current(path: str) -> tuple[int, ...] | None:

@@ -102,7 +102,7 @@ def check_name(name: str, what: str) -> None:
 
 
 def make_store(store: Path, folder: Path | None = None) -> None:
-    """Make the store, make git ignore it, and this folder in it. UsageError if that cannot be, or as `refuse_links` does."""
+    """Make the store, make git ignore it, and this folder in it. UsageError if that is not possible, or `refuse_links` refuses."""
     refuse_links(store)
     new = not os.path.lexists(store)
     make_folder(store)

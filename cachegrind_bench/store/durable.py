@@ -217,7 +217,7 @@ def write_atomic(
     """Replace the file by these bytes, or pieces, whole or not at all; pipes and devices are written to.
 
     With `in_place`, as for what the user named, so is a file that cannot be replaced, as one that is mounted alone. If that
-    fails, the error names a file that has all. `waiting` says how long nobody has read a pipe.
+    fails, the error names a file with all of it. `waiting` says how long nobody has read a pipe.
     """
     # The file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`).
     with store_errors(path, "write"):  # the working directory may be gone
@@ -253,9 +253,9 @@ def write_atomic(
 def _write_in_place(temporary: Path, target: Path) -> None:
     """Copy a whole file into one that cannot be replaced; where that fails, UsageError names the copy that is left."""
     kept = _kept(target)
+    os.rename(temporary, kept)
     try:
-        with temporary.open("rb") as source:
-            os.rename(temporary, kept)
+        with kept.open("rb") as source:
             flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             _fill(os.open(target, flags), lambda stream: shutil.copyfileobj(source, stream))
     except OSError as error:

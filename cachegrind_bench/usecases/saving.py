@@ -175,7 +175,8 @@ def left_if_unwritten(cwd: Path, *results: Result) -> Generator[None]:
         yield
     except UsageError as error:
         with uninterrupted():
-            paths = [_leave(cwd, run_record(result).uid, result) for result in results]
+            # Not the name of what is left until a database has it, which is removed then.
+            paths = [_leave(cwd, f"{run_record(result).uid}.unwritten", result) for result in results]
         kept = [f"what was measured is kept in {path}" for path in paths if path is not None]
         error.hint = "\n".join(filter(None, (error.hint, *kept))) or None
         raise

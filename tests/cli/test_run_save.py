@@ -360,6 +360,21 @@ def test_a_file_that_cannot_be_written_after_all_costs_neither_report_nor_histor
     assert cg_bench("show", str(file)).code == 0
 
 
+def test_what_a_file_cannot_take_stays_where_it_was_left_when_a_database_has_the_result(
+    replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
+    def broken() -> None:
+        Path("o/r.json").parent.rmdir()
+
+    Path("o").mkdir()
+    replay.failures = [None, broken]
+    told = cg_bench("run", "--save", "--store", "sqlite:///history.db", "-o", "o/r.json", "--", "/bin/true")
+    assert told.code == 2
+    (file,) = Path(".cg-bench/unstored").iterdir()
+    assert told.err.endswith(f"\n  what was measured is kept in {file.absolute()}\n")
+    assert cg_bench("show", str(file)).code == 0
+
+
 def test_what_cannot_become_a_baseline_after_all_is_left_in_a_file(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     def broken() -> None:
         Path(".cg-bench/baselines").rmdir()

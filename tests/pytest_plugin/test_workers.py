@@ -129,7 +129,7 @@ def test_what_was_compiled_after_a_process_began_is_seen_in_the_folder(tmp_path:
     assert not lane.is_older_than([str(elsewhere)])
 
 
-@pytest.mark.parametrize("what", ["pipe", "folder", "text", "list", "nothing"])
+@pytest.mark.parametrize("what", ["pipe", "folder", "circle", "text", "list", "nothing"])
 def test_what_a_test_puts_in_the_place_of_a_report_is_its_end(tmp_path: Path, what: str) -> None:
     path = tmp_path / "done"
     content = {
@@ -142,6 +142,8 @@ def test_what_a_test_puts_in_the_place_of_a_report_is_its_end(tmp_path: Path, wh
         os.mkfifo(path)
     elif what == "folder":
         path.mkdir()
+    elif what == "circle":
+        path.symlink_to(path)
     else:
         path.write_bytes(content[what])
     assert (take_report(str(path)) or {})["died"] == "wrote over a file by which cg-bench follows it"
@@ -154,6 +156,9 @@ def test_reports_of_other_types_than_pytests_are_the_end_of_their_benchmark_only
     assert lane.passed() == {"a::good"}
 
 
+DOUBLED: Any = []
+for _ in range(40):
+    DOUBLED = [DOUBLED, DOUBLED]
 NESTED: Any = None
 for _ in range(1500):
     NESTED = [NESTED]
@@ -166,7 +171,12 @@ for _ in range(1500):
         {5: {"x": 1}, None: 3, "reports": []},
         {"reports": [], "died": 5},
         {"reports": [{"when": "call", "outcome": "failed", "longrepr": 5, "sections": 7}]},
-        {"reports": [], "meter": {"layouts": 5}, "wall_ms": "long"},
+        {"reports": [], "meter": {"layouts": 5}},
+        {"reports": [], "meter": {"layouts": [(1, 0, 10**30, True)]}},
+        {"reports": [], "wall_ms": "long"},
+        {"reports": [], "wall_ms": 10**30},
+        {"reports": [], "status": -1},
+        {"reports": [], "text": DOUBLED},
     ],
 )
 def test_a_report_that_a_test_wrote_fails_that_benchmark_alone(tmp_path: Path, report: Any) -> None:
@@ -210,8 +220,20 @@ def test_a_test_cannot_say_that_no_further_benchmark_is_to_begin(tmp_path: Path)
     lane.future = Future()
     lane.future.set_result(cast("Any", None))
     lane.look(bytearray(), Settings(environ={}, request=Request(values={}), jobs=1, model=DEFAULT_MODEL), over=True)
-    assert "the measured process ended early" in lane.why_nothing(lane.items[0])
+    assert lane.why_nothing(lane.items[0]).endswith("a benchmark before it told the others not to begin")
     assert len(lane._reports) == 1
+
+
+@pytest.mark.parametrize("trouble", [{}, {"status": 9}, {"at": [1], "text": 5}])
+def test_whatever_a_test_says_of_the_end_of_its_file_is_a_reason(tmp_path: Path, trouble: dict[str, Any]) -> None:
+    lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
+    put_report(lane.exchange.trouble(FIRST), trouble)
+    assert lane.why_nothing(lane.items[0])
+
+
+def test_a_pipe_in_place_of_what_callgrind_writes_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / f"{dumps.of_process(5)}1")
+    assert dumps.calls(str(tmp_path), dumps.of_process(5), 0, 2) == []
 
 
 def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:

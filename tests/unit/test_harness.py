@@ -389,7 +389,7 @@ def test_a_file_of_vitest_that_writes_a_line_of_ours_is_an_error() -> None:
         *vitest_run.mjs*) printf '\ncg-bench-next-file\n\ncg-bench-next-file\ncg-bench: "a/b"\n';;
         esac""",
     )
-    with pytest.raises(MeasurementError, match="writes a line 'cg-bench-next-file', as only cg-bench may"):
+    with pytest.raises(MeasurementError, match="prints the line 'cg-bench-next-file', which cg-bench uses itself"):
         listed_with('[[benchmark]]\nvitest = "."\n')
 
 

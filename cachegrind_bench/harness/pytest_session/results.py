@@ -193,7 +193,7 @@ def traceback_of(report: Mapping[str, Any]) -> str:
     for part in failed:
         with suppress(TypeError, LookupError):  # a test may have written it
             entries: list[dict[str, Any]] = part["longrepr"]["reprtraceback"]["reprentries"]
-            found += [line for entry in entries for line in entry["data"]["lines"]]
+            found += [str(line) for entry in entries for line in entry["data"]["lines"]]
         found += [f"{name}:\n{text}" for name, text in part.get("sections", ())]
     return "\n".join([*found, *filter(None, [report.get("text")])])
 
@@ -332,11 +332,11 @@ def failure_text(found: Mapping[str, Any]) -> str | None:
 
 def ending(found: Mapping[str, Any]) -> str:
     """Return in words how a process ended, from what waitpid says and Valgrind's log."""
-    status: int = found["status"]
+    status: int = found.get("status", 0)
     if not os.WIFSIGNALED(status):
         return f"ended with exit status {os.WEXITSTATUS(status)}"
     number = os.WTERMSIG(status)
-    unknown = unknown_instruction(number, found["log"])
+    unknown = unknown_instruction(number, found.get("log", ""))
     if unknown:
         return f"used {unknown[0]}: {unknown[1]}"
     return f"was killed by {signal_name(number)}"

@@ -198,9 +198,9 @@ class Meter:
             codes = {plainly.__code__}
             forget_specialised(codes)
             keep_specialised(codes)
-        for number in range(2 * _AGREEING):
+        for number in range(1, 2 * _AGREEING + 1):
             dumps.write_rehearsed(f"{self.out}/{dumps.of_process(0)}{number}")
-        self._compared(0, -1, _AGREEING)
+        self._compared(0, 0, _AGREEING)
         dumps.keep(self.out, None, "")
         self.out = out
 
