@@ -15,6 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
+from cachegrind_bench.pytest_plugin.inner.bytecode import forget_specialised, keep_specialised
+from cachegrind_bench.pytest_plugin.inner.type_versions import can_be_spread
 from cachegrind_bench.startup.dumps import last_log
 from cachegrind_bench.startup.exchange import FIRST, Exchange, put_current, take_order
 from cachegrind_bench.startup.os_functions import Real
@@ -74,10 +76,14 @@ def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], N
     word = mmap.mmap(-1, 1 + _NUMBER_BYTES)  # shared with the children
     start = FIRST.to_bytes(_NUMBER_BYTES, "big")
     word[1:] = start
+    # A file's process inherits this code from the rounds of the process above, and how far CPython is with specialising it.
+    codes = {function.__code__ for function in (fork_for_each, _round, _count, _in_child) if can_be_spread()}
+    forget_specialised(codes)
     for left in range(_REHEARSALS - 1, -1, -1):
         for rehearsed in (_nothing, _vanish):
             _round(word, rehearsed, _nothing, Real if _FORKS_ALWAYS or not left else _Unforked(word, rehearsed))
             _count(word)
+    keep_specialised(codes)
     word[1:] = start
     while _round(word, work, bury):
         _count(word)
