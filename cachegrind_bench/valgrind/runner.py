@@ -317,16 +317,18 @@ def reading_out_files() -> Generator[None]:
 
 
 def _restore(out: Path, places: Translation) -> None:
-    """Give the out files the real paths of what they name."""
+    """Give the out files the real paths of what they name. Whoever reads them meanwhile finds each whole, or not at all."""
     if out.is_symlink():  # the program's doing: nothing there is ours to change
         raise FileFormatError("it leads elsewhere", path=str(out))
-    for path in out.iterdir() if places.pairs else ():
+    for path in list(out.iterdir()) if places.pairs else ():
         with reading(path) as file:
             data = file.read()
         real = places.real_bytes(data)
         if real != data:
-            path.unlink()  # and not cut and written again: ext4 brings that to the disk at once
-            path.write_bytes(real)
+            written = path.with_name(f"real.{path.name}")
+            written.write_bytes(real)
+            path.unlink()  # and not replaced: ext4 brings that to the disk at once
+            written.rename(path)
 
 
 def _preload_bytes(variables: Mapping[str, str], lib: str) -> int:

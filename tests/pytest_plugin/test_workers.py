@@ -231,6 +231,12 @@ def test_whatever_a_test_says_of_the_end_of_its_file_is_a_reason(tmp_path: Path,
     assert lane.why_nothing(lane.items[0])
 
 
+def test_rubbish_in_place_of_what_callgrind_writes_is_an_error_of_that_benchmark(tmp_path: Path) -> None:
+    (tmp_path / f"{dumps.kept_as('a', 5)}1").write_bytes(b"ob=(33)\n")
+    with pytest.raises(MeasurementError, match="wrote over a file"):
+        parts_of(tmp_path, {"name": "a", "layouts": [(5, 0, 2, True)]})
+
+
 def test_a_pipe_in_place_of_what_callgrind_writes_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / f"{dumps.of_process(5)}1")
     assert dumps.calls(str(tmp_path), dumps.of_process(5), 0, 2) == []

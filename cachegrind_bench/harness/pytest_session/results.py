@@ -139,7 +139,10 @@ def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
         raise MeasurementError(f"it {OVERWRITTEN['died']}") from error
     for name, pid, after, made, settled in layouts:
         prefix = dumps.kept_as(name, pid)
-        calls = dumps.calls(str(out), prefix, after, made)
+        try:
+            calls = dumps.calls(str(out), prefix, after, made)
+        except ValueError as error:
+            raise MeasurementError(f"it {OVERWRITTEN['died']}") from error
         if len(calls) < made:
             raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
         last = calls[-1:] if settled else calls[1:]
