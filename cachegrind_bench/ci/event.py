@@ -17,10 +17,10 @@ import msgspec
 from cachegrind_bench.errors import FileFormatError, StoreError, UsageError
 from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.store.durable import open_regular
+from cachegrind_bench.vcs.commits import PAYLOAD_LIMIT
 from cachegrind_bench.vcs.git import COMMIT_ID
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", re.ASCII)
-_PAYLOAD_LIMIT = 30_000_000  # GitHub's own is 25 MB
 _HINT = "'cg-bench ci' is for jobs of GitHub Actions; elsewhere use 'cg-bench run' and 'cg-bench diff'"
 
 
@@ -193,10 +193,10 @@ def _payload(environ: Mapping[str, str], event: str) -> _Payload:
     kind = _PullPayload if event.startswith("pull_request") else kinds.get(event, _Payload)
     try:
         with open_regular(Path(path)) as file:
-            data = file.read(_PAYLOAD_LIMIT + 1)
+            data = file.read(PAYLOAD_LIMIT + 1)
     except (OSError, ValueError, StoreError) as error:
         raise UsageError(f"cannot read the event in {path}: {error}", hint=_HINT) from error
-    if len(data) > _PAYLOAD_LIMIT:
+    if len(data) > PAYLOAD_LIMIT:
         raise UsageError(f"the event in {path} is too large", hint=_HINT)
     try:
         return parse(data, kind, path)

@@ -34,7 +34,7 @@ def calls(out: str, prefix: str, after: int, number: int) -> list[tuple[Region, 
 
 
 def last(out: str, prefix: str) -> int:
-    """Return the number of the last part whose name has this prefix, 0 if there is none: they are numbered from 1 on."""
+    """Return the number of the last part whose name has this prefix; without any part it is 0, as they are numbered from 1 on."""
     number = 0
     with suppress(FileNotFoundError):
         while Real.stat(f"{out}/{prefix}{number + 1}"):

@@ -18,6 +18,7 @@ from cachegrind_bench.vcs.git import COMMIT_ID, Git, lines_of
 
 # A git that hangs is given up sooner than one that looks at each file of a large checkout, whose state no cache has.
 _ANSWERS_S, _STATUS_S = 10.0, 60.0
+PAYLOAD_LIMIT = 30_000_000  # bytes of GitHub's event; its own is 25 MB
 
 
 def commit_of(git: Git) -> Commit | None:
@@ -89,13 +90,11 @@ def _pull_request_head(environ: Mapping[str, str]) -> str | None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            event = json.loads(file.read(_MOST_EVENT))  # of more than that, it is cut, so not JSON
+            event = json.loads(file.read(PAYLOAD_LIMIT))  # of more than that, it is cut, so not JSON
         return str(event["pull_request"]["head"]["sha"])
     except (KeyError, OSError, TypeError, ValueError, RecursionError):
         return None
 
-
-_MOST_EVENT = 30_000_000  # bytes
 
 # Fields end with NUL, which neither names nor subjects can have; %s is the subject in one line.
 _FORMAT = "--format=%H%x00%P%x00%ct%x00%an%x00%s%x00"

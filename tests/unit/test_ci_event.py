@@ -208,7 +208,7 @@ def test_a_payload_that_is_not_there_or_endless_is_refused(
     for path in (tmp_path, tmp_path / "nowhere", tmp_path / "pipe"):
         with pytest.raises(UsageError, match="cannot read the event"):
             job("push", {}, GITHUB_EVENT_PATH=str(path))
-    monkeypatch.setattr("cachegrind_bench.ci.event._PAYLOAD_LIMIT", 10)
+    monkeypatch.setattr("cachegrind_bench.ci.event.PAYLOAD_LIMIT", 10)
     with pytest.raises(UsageError, match="too large"):
         job("push", {"repository": REPOSITORY})
 

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
-from cachegrind_bench.hermetic.process_memory import descendants_of, fields_of_stat
+from cachegrind_bench.hermetic.process_memory import children_of, descendants_of, fields_of_stat
 from cachegrind_bench.startup.exchange import Exchange, take_current
 
 _LOOK_S = 0.1
@@ -149,15 +149,16 @@ def _stopped(now: tuple[int, ...]) -> tuple[int, int, int] | None:
 
 def _has_stopped_copy(pid: int) -> bool:
     """Return whether a process that this one has forked, and that has not started a program since, is stopped."""
-    with suppress(OSError, ValueError):
-        children = [*map(int, _proc(pid, f"task/{pid}/children").split())]
-        own = _proc(pid, "cmdline")
-        return any(fields_of_stat(child)[0] == b"T" and _proc(child, "cmdline") == own for child in children)
+    with suppress(OSError):
+        return any(
+            fields_of_stat(child)[0] == b"T" and _command_line(child) == _command_line(pid)
+            for child in children_of(pid)
+        )
     return False
 
 
-def _proc(pid: int, name: str) -> bytes:
-    with open(f"/proc/{pid}/{name}", "rb") as file:
+def _command_line(pid: int) -> bytes:
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
         return file.read()
 
 

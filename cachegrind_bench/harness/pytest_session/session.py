@@ -208,7 +208,7 @@ class _Caches(msgspec.Struct):
 
 
 def _taken(path: str, kind: type[msgspec.Struct], real: Callable[[str], str]) -> dict[str, Any] | None:
-    """Return the report of a measured process, with real paths; OVERWRITTEN if a test wrote something else there. None if there is none yet."""
+    """Return the report of a measured process with real paths, or None before it has come; OVERWRITTEN if a test wrote something else there."""
     found = take_report(path)
     try:
         if found is not None:
