@@ -71,15 +71,17 @@ def beside(call: Callable[[], T]) -> Generator[Future[T]]:
 
 
 class _Insisted:
-    """Interrupts only on a second interruption."""
+    """Interrupts only on a second interruption, or on one more than there were before."""
+
+    def __init__(self) -> None:
+        self._most = max(1, _Held.interrupts)
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if there was more than one interrupt."""
-        if _Held.interrupts > 1:
+        """Raise KeyboardInterrupt if there were more."""
+        if _Held.interrupts > self._most:
             raise KeyboardInterrupt
 
 
-_INSISTED = _Insisted()
 _CANCEL: ContextVar[Cancel | _Insisted | None] = ContextVar("cancel", default=None)
 
 
@@ -99,7 +101,7 @@ def _interrupted_by(cancel: Cancel | _Insisted) -> Generator[None]:
 
 def uninterrupted() -> AbstractContextManager[None]:
     """Let this thread finish its tidying up, even if it was interrupted; a second interrupt ends that as well."""
-    return _interrupted_by(_INSISTED)
+    return _interrupted_by(_Insisted())
 
 
 class _Held:

@@ -280,8 +280,8 @@ def _run(words: list[str]) -> int:
         advice = [line for line in (error.hint or "").splitlines() if line not in error.repeated]
         _report(f"cg-bench: error: {error.message}", *(f"  {line}" for line in advice))
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        _report("cg-bench: interrupted")
+    except (KeyboardInterrupt, click.Abort) as error:
+        _report("cg-bench: interrupted", *(f"  {line}" for line in getattr(error, "__notes__", ())))
         return INTERRUPTED
     except BrokenPipeError:
         forget(sys.stdout)  # its reader has gone (`| head`), which is not a failure

@@ -168,17 +168,20 @@ def _leave(cwd: Path, uid: str, result: Result) -> Path | None:
 
 @contextmanager
 def left_if_unwritten(cwd: Path, *results: Result) -> Generator[None]:
-    """If a file that somebody named cannot be written after all, leave these results in others, which the error names."""
+    """If a file that somebody named cannot be written after all, or Ctrl-C ends that, leave these results in others, which the error names."""
     from cachegrind_bench.store.record import run_record
 
     try:
         yield
-    except UsageError as error:
+    except (UsageError, KeyboardInterrupt) as error:
         with uninterrupted():
             # Not the name of what is left until a database has it, which is removed then.
             paths = [_leave(cwd, f"{run_record(result).uid}.unwritten", result) for result in results]
         kept = [f"what was measured is kept in {path}" for path in paths if path is not None]
-        error.hint = "\n".join(filter(None, (error.hint, *kept))) or None
+        if isinstance(error, UsageError):
+            error.hint = "\n".join(filter(None, (error.hint, *kept))) or None
+        else:
+            error.add_note("\n".join(kept))
         raise
 
 

@@ -360,6 +360,19 @@ def test_a_file_that_cannot_be_written_after_all_costs_neither_report_nor_histor
     assert cg_bench("show", str(file)).code == 0
 
 
+@pytest.mark.usefixtures("replay")
+def test_what_waits_for_the_reader_of_a_pipe_is_kept_after_an_interrupt(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo("pipe")
+    monkeypatch.setattr("cachegrind_bench.waiting.Waiting.look", Mock(side_effect=KeyboardInterrupt))
+    told = cg_bench("run", "-o", "pipe", "--", "/bin/true")
+    assert told.code == 130
+    (file,) = Path(".cg-bench/unstored").iterdir()
+    assert told.err.endswith(f"cg-bench: interrupted\n  what was measured is kept in {file.absolute()}\n")
+    assert cg_bench("show", str(file)).code == 0
+
+
 def test_what_a_file_cannot_take_stays_where_it_was_left_when_a_database_has_the_result(
     replay: ReplayRunner, cg_bench: CommandLine
 ) -> None:

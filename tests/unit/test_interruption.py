@@ -72,6 +72,8 @@ def test_tidying_up_is_ended_by_a_second_interrupt_only() -> None:
             interrupt()
         with pytest.raises(KeyboardInterrupt):
             tidying.check()
+    with uninterrupted():  # what is tidied up only now, by a third
+        assert process.run(["true"], env=None).status == 0
 
 
 def test_an_interrupt_waits_for_the_end_of_what_must_not_be_cut_short() -> None:

@@ -32,6 +32,8 @@ from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from _pytest.terminal import TerminalReporter
 
     from cachegrind_bench.harness.pytest_session.results import Costs
@@ -116,6 +118,7 @@ class Controller:
         self._config, self._asked, self._valgrind_setup = config, chosen, ready
         self._notices = [config.stash[NOTICE]] if NOTICE in config.stash else []
         self._result: Result | None = None
+        self._written: Path | None = None
         self._comparison, self._regressed = "", False
         self._check: Callable[[], object] = bool  # whether pytest was to end
 
@@ -204,7 +207,8 @@ class Controller:
 
         if self._asked.output is not None:
             with left_if_unwritten(self._config.rootpath, result):
-                write_atomic(self._asked.output, encode(result), in_place=True)
+                write_atomic(self._asked.output, encode(result), Waiting(self._progress), in_place=True)
+            self._written = self._asked.output
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -242,7 +246,7 @@ class Controller:
         terminalreporter.section("cg-bench")
         lines = [f"cg-bench: {notice}" for notice in self._notices]
         if self._result is not None:
-            where = self._asked.output, self._comparison, self._config.rootpath
+            where = self._written, self._comparison, self._config.rootpath
             lines += summary(self._result, *where, width=self._width())
         for line in lines:
             terminalreporter.write_line(line)
