@@ -84,7 +84,7 @@ class Cargo(Harness):
         """Ask Cargo for its programs, and those of this framework for what they have."""
         programs = self._programs(entry, environ, note)
         targets = Counter(program.target.name for program in programs)
-        found = Listed()
+        found = Listed(entry)
         hint = "they are programs of a [[bench]] table with harness = false"
         for program in programs:
             target, executable = program.target.name, str(program.executable)

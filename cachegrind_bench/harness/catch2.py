@@ -70,7 +70,7 @@ class Catch2(Harness):
             if not data:
                 raise MeasurementError(f"{entry.each.place}: cannot read {program}")
             names = {match[0].decode() for match in _MODEL.finditer(data)}
-        found = Listed()
+        found = Listed(entry)
         for case, benchmarks in at_most(entry, cases.items()):
             command = (program, _SIGNS.sub(r"\\\1", case), *_QUICK)
             places = {name: place for place, name in enumerate(benchmarks)}

@@ -62,7 +62,7 @@ class Go(Harness):
         """Build the packages that have tests, and run what they have."""
         version = _go(entry, environ, note, "env", "GOVERSION").strip().removeprefix("go")
         check_version(entry, "Go", version, _TESTED, note)
-        found = Listed()
+        found = Listed(entry)
         for package, directory, module in _packages(entry, environ, note):
             program = _built(entry, package, environ, note)
             folder = Path(directory)

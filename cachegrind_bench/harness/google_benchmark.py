@@ -61,7 +61,7 @@ class GoogleBenchmark(Harness):
             raise MeasurementError(
                 f"{entry.each.place}: {program[0]} listed no benchmarks of Google Benchmark", hint=last_lines(done)
             )
-        found = Listed()
+        found = Listed(entry)
         for name in listed_once(entry, list(filter(None, names)), note):
             if _THREADS.search(name):
                 note(f"{entry.each.place}: {name} is left out: it uses threads")

@@ -69,7 +69,7 @@ class Jmh(Harness):
         program, patterns = _parted(entry.keys["jmh"], entry.each.place)
         problem = "JMH could not list its benchmarks"
         text = output_of(entry, ("java", *program, "-lp", *patterns), environ, note, problem)
-        found = Listed()
+        found = Listed(entry)
         for name, chosen in at_most(entry, _chosen(_benchmarks(text))):
             command = (*JAVA, *program, *_ONCE, *(word for item in chosen for word in ("-p", item)), exactly(name))
             identity = f"{name}[{','.join(chosen)}]" if chosen else name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -65,8 +65,8 @@ def listing(
 
 def specs(
     entry: Entry, command: Sequence[str], text: str, note: Callable[[str], object], cwd: Path
-) -> list[BenchmarkSpec]:
-    """Return the benchmarks that this text lists; the command takes what `node_scripts/measure.mjs` does."""
+) -> Iterator[BenchmarkSpec]:
+    """Yield the benchmarks that this text lists; the command takes what `node_scripts/measure.mjs` does."""
     names: list[str] = []
     for name in printed(text, _LISTED, str):
         if _is_argument(name):
@@ -74,10 +74,8 @@ def specs(
         else:
             shown = ascii(name[:100])[1:-1]
             note(f"{entry.each.place}: {shown} is left out: its name cannot be an argument of a program")
-    return [
-        entry.spec(name, (*command, f"--cg-bench-task={name}"), cwd=cwd, loop=_LOOP)
-        for name in listed_once(entry, names, note)
-    ]
+    for name in listed_once(entry, names, note):
+        yield entry.spec(name, (*command, f"--cg-bench-task={name}"), cwd=cwd, loop=_LOOP)
 
 
 def _is_argument(name: str) -> bool:

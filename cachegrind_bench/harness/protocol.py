@@ -144,7 +144,7 @@ def expanded(
                 build, variables(entry, environ), each.cwd, partial(Waiting(note).look, build)
             ):
                 raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
-        listed = harness.listed(entry, environ, note)
+        listed = Listed(entry, harness.listed(entry, environ, note))
         if not listed:
             note(f"{each.place}: {entry.harness} lists no benchmarks{harness.none_hint}")
         for spec in listed:
@@ -253,7 +253,11 @@ def at_most(entry: Entry, listed: Iterable[_Item]) -> Iterator[_Item]:
 class Listed(list[BenchmarkSpec]):
     """What a harness lists. MeasurementError if the ids are too long in all: each may repeat what a program wrote once."""
 
-    size = 0
+    def __init__(self, entry: Entry, specs: Iterable[BenchmarkSpec] = ()) -> None:
+        super().__init__()
+        self.size = 0
+        for spec in at_most(entry, specs):
+            self.append(spec)
 
     def append(self, spec: BenchmarkSpec, /) -> None:
         """Add one."""

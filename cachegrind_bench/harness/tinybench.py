@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, specs
-from cachegrind_bench.harness.protocol import Harness, text_of
+from cachegrind_bench.harness.protocol import Harness, Listed, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ class Tinybench(Harness):
         command = (*node(entry, environ, note, cwd), "--import", str(SCRIPTS / "tinybench.mjs"), *words)
         script = next(word for word in words if not word.startswith("-"))
         check_package(entry, "tinybench", (cwd / script).resolve().parent, ("5", "6.2"), note)
-        found = specs(entry, command, listing(entry, command, environ, note, cwd), note, cwd)
+        found = Listed(entry, specs(entry, command, listing(entry, command, environ, note, cwd), note, cwd))
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: {' '.join(words)} ran no benchmarks of tinybench",

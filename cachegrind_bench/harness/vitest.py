@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, printed, specs
-from cachegrind_bench.harness.protocol import Harness, output_of
+from cachegrind_bench.harness.protocol import Harness, Listed, output_of
 from cachegrind_bench.store.baselines import make_store
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class Vitest(Harness):
                 hint="change what it prints",
             )
         pairs = zip(files, parts, strict=True)
-        found = [spec for file, part in pairs for spec in specs(entry, (*run, *file), part, note, cwd)]
+        each = (spec for file, part in pairs for spec in specs(entry, (*run, *file), part, note, cwd))
+        found = Listed(entry, each)
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: Vitest found no benchmarks in {cwd}",

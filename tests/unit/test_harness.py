@@ -256,6 +256,18 @@ def test_ids_that_repeat_what_was_written_once_have_a_bound(
         listed_with(table.replace("./bench", "x.jar") if harness == "jmh" else table)
 
 
+@pytest.mark.parametrize("harness", ["pytest", "tinybench", "vitest"])
+def test_ids_of_any_harness_have_a_bound(harness: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "LISTING_BYTES", 20_000)
+    names = [f"n{number}" for number in range(20)]
+    Path("names").write_text(" ".join(names), encoding="utf-8")
+    lines = ('cg-bench-file: ["a.mjs", "a"]', "cg-bench-next-file", *(f'cg-bench: "{name}"' for name in names))
+    Path("lines").write_text("\n".join(lines), encoding="utf-8")
+    on_path("node", "cat lines")
+    with pytest.raises(MeasurementError, match=r"toml:1: the ids of its benchmarks have more than 20,000 characters"):
+        listed_with(f'[[benchmark]]\nid = "{_LONG}"\n{harness} = "{"." if harness == "vitest" else "a.mjs"}"\n')
+
+
 @pytest.mark.parametrize("line", ["[]", '["a"]', '["a", "b", "c"]', "[1]", "[[1, 2]]", "[{}, null]", "[" * 99_999])
 def test_lines_of_a_benchmark_that_look_like_ours_are_passed_over(line: str) -> None:
     text = f'cg-bench-file: {line}\ncg-bench-file: ["a.bench.ts", "b"]\n'
