@@ -120,7 +120,7 @@ def retrying(patience: Patience) -> GithubRetry:
     """Return when a request is tried again, and after how long."""
     from github.GithubRetry import GithubRetry
 
-    return GithubRetry(
+    found: GithubRetry = bounded_retry(GithubRetry)(
         total=5,
         backoff_factor=patience.backoff_s,
         status_forcelist=[429, 500, 502, 503, 504],
@@ -130,6 +130,21 @@ def retrying(patience: Patience) -> GithubRetry:
         raise_on_status=False,  # the last answer says more than that there were too many
         retry_after_max=LONGEST_WAIT_S,
     )
+    return found
+
+
+def bounded_retry(kind: Any) -> Any:
+    """Return a class like this one of urllib3's or PyGithub's, which reads no answer that is an error without end."""
+
+    def increment(retry: Any, *of: Any, response: Any = None, **more: Any) -> Any:
+        if response is not None:
+            response.drain_conn = response.close  # for the sake of the connection, all of it would be read
+        return kind.increment(retry, *of, response=response, **more)
+
+    def get_content(response: Any, _url: str) -> Any:
+        return response.read(_MOST_ANSWER, decode_content=True)
+
+    return type(kind.__name__, (kind,), {"increment": increment, "get_content": staticmethod(get_content)})
 
 
 @contextmanager

@@ -16,7 +16,17 @@ from urllib.parse import urlsplit
 import msgspec
 
 from cachegrind_bench.ci.event import needed
-from cachegrind_bench.ci.github import AGENT, LONGEST_WAIT_S, ApiError, Comment, Number, Patience, Thread, as_it_is
+from cachegrind_bench.ci.github import (
+    AGENT,
+    LONGEST_WAIT_S,
+    ApiError,
+    Comment,
+    Number,
+    Patience,
+    Thread,
+    as_it_is,
+    bounded_retry,
+)
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.waiting import Waiting
@@ -212,7 +222,7 @@ class Client:
 
         session = requests.Session()
         session.headers.update({"User-Agent": AGENT, "PRIVATE-TOKEN": self._token})
-        retry = Retry(
+        retry = bounded_retry(Retry)(
             total=5,
             backoff_factor=self._patience.backoff_s,
             status_forcelist=[429, 500, 502, 503, 504],

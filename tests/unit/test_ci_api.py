@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from github import GithubException
+from urllib3 import HTTPResponse, Retry
 
-from cachegrind_bench.ci.github import ApiError, Artifact, Client, OpenPull, Patience
+from cachegrind_bench.ci.github import ApiError, Artifact, Client, OpenPull, Patience, bounded_retry, retrying
 from tests import github_stub
 from tests.github_stub import BOT, LONGEST_BODY, Stub, Token
 
@@ -428,6 +432,36 @@ def test_an_answer_of_a_hundred_megabytes_is_not_read(stub: Stub, api: Client, m
     error = refusal(lambda: api.artifacts(1))
     assert error is not None
     assert error.message == "GitHub did not list the artifacts of run 1: its answer has more than 100,000 bytes"
+
+
+class Endless(io.RawIOBase):
+    """An answer that does not end; `size` is how much of it was read."""
+
+    size = 0
+
+    def readinto(self, buffer: Any, /) -> int:
+        if not self.closed:
+            self.size += len(buffer)
+        assert self.size < 1_000_000
+        return len(buffer)
+
+    def readable(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("status", [403, 429, 500])
+@pytest.mark.parametrize("retry", [retrying(QUICK), bounded_retry(Retry)(total=5)], ids=["GitHub", "GitLab"])
+def test_an_endless_answer_that_is_an_error_is_not_read_either(
+    retry: Any, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cachegrind_bench.ci.github._MOST_ANSWER", 100_000)
+    body = Endless()
+    answer = HTTPResponse(body, status=status, preload_content=False)
+    with suppress(GithubException):
+        retry.increment("GET", "/", response=answer)
+        answer.drain_conn()
+        assert body.closed
+    assert body.size <= 300_000
 
 
 # Artifacts.
