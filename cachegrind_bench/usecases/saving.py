@@ -180,14 +180,16 @@ def left_if_unwritten(cwd: Path, *results: Result) -> Generator[None]:
         kept = [f"what was measured is kept in {path}" for path in paths if path is not None]
         if isinstance(error, UsageError):
             error.hint = "\n".join(filter(None, (error.hint, *kept))) or None
-        else:
+        elif kept:
             error.add_note("\n".join(kept))
         raise
 
 
 def _advice(destination: Destination, path: Path | None) -> str:
     if path is None:
-        return "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later"
+        return (
+            "it could not be kept in .cg-bench either: 'cg-bench run -o FILE' writes a file for 'cg-bench history add'"
+        )
     return f"it is kept in {path}; try again with: {shlex.join([*destination.again, str(path)])}"
 
 

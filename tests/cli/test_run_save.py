@@ -236,7 +236,7 @@ def test_a_store_that_breaks_while_measuring_costs_neither_report_nor_file(
     assert told.code == 2
     assert told.out.startswith("true\n")
     assert "error: the result was not stored: " in told.err
-    assert "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later" in told.err
+    assert "kept in .cg-bench either: 'cg-bench run -o FILE' writes a file for 'cg-bench history add'" in told.err
     assert encode(decode(Path("r.json").read_bytes(), "r")) == Path("r.json").read_bytes()
 
 
