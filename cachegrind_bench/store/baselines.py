@@ -49,8 +49,10 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
 
     def exists(self, name: str) -> bool:
         """Return whether there is a baseline of this name. StoreError if nobody may look."""
-        with store_errors(self.store / "baselines", "read"):
-            return _is_name(name) and self.path(name).is_file()
+        folder = self.store / "baselines"
+        with store_errors(folder, "read"), suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(f"{folder}/.")  # from Python 3.14 on, Path's own questions have no error where it is closed
+        return _is_name(name) and os.path.isfile(self.path(name))
 
     def names(self) -> list[str]:
         """Return the names of all baselines, sorted. UsageError if the folder cannot be read."""
@@ -118,18 +120,23 @@ def make_store(store: Path, folder: Path | None = None) -> None:
 
 
 def refuse_links(store: Path) -> None:
-    """Refuse a store that is a link of the repository's, or has one on the way to what is written: UsageError.
+    """Refuse a store that is a link of the repository's, or has one above it or on the way to what is written: UsageError.
 
     Others decide where such a link leads. A link that git does not track was made here, to another disk perhaps.
     """
     environ = dict(os.environ)  # noqa: TID251 - only for git's own settings, and all that write come here
-    for link in _links(store, _DEPTH):
-        with suppress(MeasurementError):  # without git, nothing is known to be somebody else's
-            if Git(link.parent, environ).lines("ls-files", "--", f":(literal){link.name}"):
-                raise UsageError(
-                    f"cannot write into {store}: the repository has the link {link}, which may lead anywhere",
-                    hint=f"remove it; if it is yours, make git forget it: {shlex.join(['git', 'rm', '--cached', str(link)])}",
-                )
+    for link in (*filter(os.path.islink, store.parents), *_links(store, _DEPTH)):
+        if top_folder(link.parent.resolve()) is None:
+            continue
+        what = f"cannot write into {store}: the repository has the link {link}, which may lead anywhere"
+        try:
+            known = Git(link.parent, environ).text("ls-files", "--", f":(literal){link.name}")
+        except MeasurementError as error:
+            hint = "remove the link, or see to it that git works here"
+            raise UsageError(f"{what}, or not: {error.message}", hint=hint) from error
+        if known:
+            forget = shlex.join(["git", "rm", "--cached", str(link)])
+            raise UsageError(what, hint=f"remove it; if it is yours, make git forget it: {forget}")
 
 
 def _links(path: Path, depth: int) -> Iterator[Path]:

@@ -162,7 +162,22 @@ def test_a_link_of_the_repository_in_place_of_the_store_or_in_it_is_refused(
             make_store(store, store / "baselines")
         write_timings(store, {"a": 1})
     assert os.listdir(tmp_path / "there") == ["runs"]
+    with pytest.raises(UsageError, match=f"cannot write into .*: the repository has the link {tree}/.cg-bench, "):
+        make_store(tree / ".cg-bench" / "of" / "data")
     assert (tmp_path / "profile").read_text() == "mine"
     git("rm", "-q", "--cached", ".cg-bench")
     Baselines(store=tree / ".cg-bench").save("main", b"{}")
     assert (tmp_path / "there" / "baselines" / "main.json").exists()
+
+
+def test_a_link_of_which_git_cannot_say_whose_it_is_is_refused(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path / "tree"], check=True)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "tree" / ".cg-bench").symlink_to(tmp_path / "there")
+    (tmp_path / "tree" / ".git" / "index").write_bytes(b"damaged")
+    with pytest.raises(
+        UsageError, match=r"which may lead anywhere, or not: git ls-files failed .*: index file smaller "
+    ):
+        make_store(tmp_path / "tree" / ".cg-bench", tmp_path / "tree" / ".cg-bench" / "baselines")
+    assert os.listdir(tmp_path / "there") == []
+    make_store(tmp_path / "there" / ".cg-bench")
