@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -32,11 +33,13 @@ from cachegrind_bench.model.text import counted, plain, printable
 from cachegrind_bench.render import listings
 from cachegrind_bench.store.checking import Inspection
 from cachegrind_bench.store.durable import check_writable, write_atomic
+from cachegrind_bench.store.protocol import Store
 from cachegrind_bench.usecases import history
 from cachegrind_bench.usecases.comparison_inputs import resolve_all
 from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.saving import profile_store
 from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of, subjects_of, warn_of_damage
+from cachegrind_bench.waiting import Waiting
 
 _FORMATS = "csv", "jsonl", "bmf", "github-action-benchmark", "openmetrics", "otava-csv"
 _BATCH = 200
@@ -112,7 +115,8 @@ def list_command(*, last: int, since: str | None, pattern: str | None, form: str
     """List the runs, the newest commit first: commit and its subject, dates, benchmarks, and the key of the environment."""
     damage = Inspection()
     with opened_store(options) as store:
-        found = [*runs_of(store, since, pattern, damage.report)][::-1]
+        with _watched(store):
+            found = [*runs_of(store, since, pattern, damage.report)][::-1]
         shown = found[:last] if last else found
         subjects = {} if form == "json" else subjects_of(shown, repository())
         text = listings.runs(shown, len(found), store.url, form, width=output.terminal_width(), subjects=subjects)
@@ -123,6 +127,11 @@ def list_command(*, last: int, since: str | None, pattern: str | None, form: str
     if empty:
         output.NOTICES.note("'cg-bench run --save' stores a run")
     return UsageError.exit_code if problems else 0
+
+
+def _watched(store: Store) -> AbstractContextManager[None]:
+    """Say in a line that records are read, where that takes long."""
+    return Waiting(output.NOTICES.note).watched(f"the records of {store.url}")
 
 
 @command.command(
@@ -157,7 +166,7 @@ Examples:
 @store_option
 def fsck_command(*, form: str, **options: Any) -> int:
     """Read everything that is stored, and report what is wrong: unreadable, altered, misnamed or kept twice."""
-    with opened_store(options) as store:
+    with opened_store(options) as store, _watched(store):
         problems, survey = store.check(), store.survey()
         known = {problem.where for problem in problems}
         problems += [problem for problem in survey.problems if problem.where not in known]

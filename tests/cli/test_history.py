@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import HINT
 from cachegrind_bench.store.record import run_record
 from cachegrind_bench.usecases.stored_runs import runs_of
+from cachegrind_bench.waiting import Waiting
 from tests.unit.repositories import Repository, git_environment
 from tests.unit.samples import HOSTILE, benchmark, failed_benchmark, result
 from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, measured, run, stored
@@ -892,3 +894,21 @@ def test_a_time_that_there_is_not_is_named_by_fsck_and_can_be_pruned(cg_bench: C
     assert odd.name in told.out
     assert cg_bench("history", "prune", odd.name).code == 0
     assert cg_bench("history", "fsck").code == 0
+
+
+@pytest.mark.parametrize(("command", "method"), [("list", "snapshots"), ("fsck", "check")])
+def test_records_that_take_long_to_read_are_said_to_be_read(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, command: str, method: str
+) -> None:
+    store(stored(1))
+    looked, look, read = threading.Event(), Waiting.look, getattr(FileStore, method)
+
+    def late(waiting: Waiting, what: str, _past_s: float) -> None:
+        look(waiting, what, 2)
+        looked.set()
+
+    monkeypatch.setattr(Waiting, "look", late)
+    monkeypatch.setattr(FileStore, method, lambda *of: looked.wait(60) and read(*of))
+    told = cg_bench("history", command, "--store", "file:.cg-bench")
+    assert told.code == 0
+    assert told.err.startswith(f"cg-bench: waiting for the records of file:{Path.cwd()}/.cg-bench, 2 s\n")
