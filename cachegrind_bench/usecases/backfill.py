@@ -24,6 +24,7 @@ from cachegrind_bench.usecases.saving import Destination, keep
 from cachegrind_bench.usecases.selection import SelectRequest, chooses, chooses_id, configuration
 from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, within_of
 from cachegrind_bench.vcs.commits import notes, tags
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -147,6 +148,7 @@ class Work:
 
     def run(self) -> None:
         """Work until nothing is left to find out, or the budget is spent; what is under way then is waited for."""
+        waiting, since = Waiting(self._notices.note), time.monotonic()
         while True:
             while len(self._running) < self._force.width and not self._is_spent():
                 place = self._search.next()
@@ -159,6 +161,9 @@ class Work:
                 return
             ended, _ = wait(self._running, timeout=LOOK_UP_S, return_when=FIRST_COMPLETED)
             self._force.check()
+            since = time.monotonic() if ended else since
+            if self._force.remote:  # what measures here says what it waits for
+                waiting.look(counted(len({*self._running.values()}), "commit"), time.monotonic() - since)
             for future in ended:
                 place = self._running.pop(future)
                 answers = self._answers.setdefault(place, [])

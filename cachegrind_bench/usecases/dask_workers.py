@@ -71,7 +71,8 @@ def connected(url: str, waiting: Waiting) -> Generator[Client]:
     try:
         yield client
     finally:
-        client.close(timeout=_CONNECT_S)
+        with waiting.watched(f"the scheduler {url}"):
+            client.close(timeout=_CONNECT_S)
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
@@ -181,7 +182,8 @@ def workforce(
     finally:
         if client.status == "running":
             for tidy in partial(executor.shutdown, wait=False), partial(client.unregister_worker_plugin, plugin.name):
-                with suppress(OSError):  # a scheduler that has just gone keeps nothing
+                # A scheduler that has just gone keeps nothing.
+                with suppress(OSError), Waiting(notices.note).watched("the scheduler"):
                     _within(_CONNECT_S, tidy)
 
 

@@ -148,12 +148,13 @@ def _is_left_over(reason: str, *, is_ours: bool) -> bool:
 
 def _remove(git: Git, path: Path) -> None:
     """Remove a worktree, whatever is in it, and git's entry of it, but of no other. MeasurementError if it stays there."""
-    for folder, inside, _ in os.walk(path):
-        for name in inside:  # what is in read-only folders, as of Go's modules, cannot be removed before
-            with suppress(OSError):
-                if not os.path.islink(os.path.join(folder, name)):
-                    os.chmod(os.path.join(folder, name), 0o700)
-    shutil.rmtree(path, ignore_errors=True)
+    with git.waiting.apart().watched(f"the removal of {path}"):
+        for folder, inside, _ in os.walk(path):
+            for name in inside:  # what is in read-only folders, as of Go's modules, cannot be removed before
+                with suppress(OSError):
+                    if not os.path.islink(os.path.join(folder, name)):
+                        os.chmod(os.path.join(folder, name), 0o700)
+        shutil.rmtree(path, ignore_errors=True)
     with suppress(MeasurementError):  # `git gc` does the same after a while
         git.text("worktree", "remove", "--force", "--force", str(path), timeout=_TIMEOUT_S)
     if os.path.lexists(path):

@@ -17,6 +17,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.result import Environment
 from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases.backfill import Work
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order
 from cachegrind_bench.usecases.dask_workers import connected
 from cachegrind_bench.usecases.executors import Workforce
@@ -218,6 +219,21 @@ def test_a_part_that_takes_long_is_reported(monkeypatch: pytest.MonkeyPatch) -> 
     with executor:
         made = measured_by(force, order, ["a"], Repository(cwd=Path(), environ={}), Notices(write=said.append))
     assert made.whole
+
+
+def test_a_commit_that_takes_long_on_a_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.1)
+    monkeypatch.setattr(Work, "_order", lambda *_: None)
+    said, futures = list[str](), [Future[Answer]()]
+    monkeypatch.setattr(Work, "_finish", lambda *_: futures.clear())
+    force, search = MagicMock(width=1, remote=True), MagicMock()
+    force.submit.return_value, search.next.side_effect = futures[:], [0, None, None]
+    force.check = lambda: futures[0].set_result(MagicMock()) if said and not futures[0].done() else None
+    Work(
+        MagicMock(request=MagicMock(split=1, seconds=None)), MagicMock(), force, search, Notices(write=said.append)
+    ).run()
+    assert futures == []
+    assert said[0].startswith("cg-bench: waiting for 1 commit, ")
 
 
 @pytest.mark.filterwarnings("error")

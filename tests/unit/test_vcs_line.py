@@ -11,8 +11,10 @@ import tempfile
 import threading
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench import waiting
 from cachegrind_bench.errors import MeasurementError
@@ -328,6 +330,22 @@ def test_a_worktree_is_there_and_then_gone_and_the_users_own_is_not_touched(
     assert not (tmp_path / "tree").exists()
     assert repository.git("worktree", "list").count("\n") == 0
     assert repository.git("status", "--porcelain=v2", "--branch") == before
+
+
+def test_a_worktree_that_takes_long_to_be_removed_is_reported(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.01)
+    sha, said, remove = repository.commit(), list[str](), shutil.rmtree
+
+    def slowly(path: Path, **how: Any) -> None:
+        while not any("waiting for the removal of" in line for line in said):
+            threading.Event().wait(0.01)
+        remove(path, **how)
+
+    with worktree(replace(revisions(repository), waiting=waiting.Waiting(said.append)), sha, tmp_path / "tree"):
+        monkeypatch.setattr(shutil, "rmtree", slowly)
+    assert not (tmp_path / "tree").exists()
 
 
 def test_hooks_of_the_user_do_not_run(repository: Repository, tmp_path: Path) -> None:
