@@ -127,7 +127,7 @@ _ADVICE = (
     (r"Cannot declare \((?:'tool', 'cg-bench', )?'benchmark',?\) twice", r"", "each benchmark begins with double brackets: [[{prefix}benchmark]]"),
     (r"Cannot (?:declare|overwrite|mutate)", r"", "the same key or table is written twice"),
     (r"Invalid initial|Unclosed inline", r"^\s*[^\[\s].*\0\s*(?:#.*)?$", "an inline table is in one line; or write [{prefix}benchmark.parameters]"),
-    (r"Invalid value|Expected newline|Unclosed", r"[=\[,]\s*[-+]?[\d._]*\s*\0[\w%,]", "a text needs quotes; numbers, true and false (in small letters) do not"),
+    (r"Invalid value|Expected newline|Unclosed", r"[=\[,]\s*+[-+]?[\d._]*+\s*+\0[\w%,]", "a text needs quotes; numbers, true and false (in small letters) do not"),
     (r"'\\n'|Unterminated string|Expected \"'\"", r"", "a text must end in the line it begins in, in a quote"),
 )  # fmt: skip
 

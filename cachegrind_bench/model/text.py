@@ -56,7 +56,8 @@ def without_password(url: str) -> str:
     if scheme == "file":
         hiding = rest.startswith("//") and "@" in rest
     else:
-        hiding = re.search(r":.*@|[?&#]" if scheme in {"git", "sqlite"} else r"[:@?&#]", rest) is not None
+        pattern = r"(?s)^[^:]*:.*@|[?&#]" if scheme in {"git", "sqlite"} else r"[:@?&#]"
+        hiding = re.search(pattern, rest) is not None
     if not hiding:
         return url
     return f"{scheme}:…" if _SCHEME.fullmatch(scheme) else "…"

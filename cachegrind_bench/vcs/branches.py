@@ -83,7 +83,7 @@ class Branch(Git, frozen=True, kw_only=True):
     def checked_out(self) -> str | None:
         """Return the work tree that the branch is checked out in; None if there is none."""
         listed = self.text("worktree", "list", "--porcelain")
-        found = re.search(rf"^worktree (.*)\n(?:.+\n)*branch {re.escape(self.ref)}$", listed, re.MULTILINE)
+        found = re.search(rf"^worktree (.*)\n(?:(?!worktree ).+\n)*branch {re.escape(self.ref)}$", listed, re.MULTILINE)
         return None if found is None else found[1]
 
     def move(self, new: str, old: str | None) -> None:

@@ -31,7 +31,9 @@ _TIMEOUT_S = 600.0  # a checkout of a large repository takes minutes
 _ATTEMPTS, _PAUSE_S = 20, 0.1
 _HALF_MADE = re.compile("failed to read (?:.*/)?worktrees/([^/\n]+)/")  # some versions of git name the whole path
 _NUMBERED = re.compile(rf"{re.escape(PREFIX)}[0-9]+")
-_LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked (initializing|cg-bench(?: [^ \n]+){5})\n")
+_LOCKED = re.compile(
+    r"^worktree (.+)\n(?:(?!worktree ).+\n)*locked (initializing|cg-bench(?: [^ \n]+){5})\n", re.MULTILINE
+)
 
 
 @contextmanager
