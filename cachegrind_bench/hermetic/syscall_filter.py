@@ -30,10 +30,10 @@ _RET_ALLOW, _RET_USER_NOTIF, _RET_ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
 _SECCOMP_MODE_FILTER = 2
 _LOW = 0xFFFFFFFF
-# What stops, ends or changes another process, and which argument names it.
-_AIMED = {"ptrace": 1} | dict.fromkeys(
-    ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "process_vm_writev", "prlimit64"), 0
-)
+# What stops, ends, starves or changes another process, and which argument names it.
+_SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+_SCHEDULING = ("sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
+_AIMED = {"ptrace": 1, "setpriority": 1} | dict.fromkeys((*_SIGNALS, *_SCHEDULING, "process_vm_writev", "prlimit64"), 0)
 # linux/include/uapi/asm-generic/fcntl.h, ioctls.h, sockios.h: who is sent a signal when a file is ready
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
 

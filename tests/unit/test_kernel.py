@@ -154,6 +154,10 @@ def test_what_could_stop_the_launcher_is_refused(table: Architecture) -> None:
     refused = 0x00050000 | errno.EPERM
     for name in ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "process_vm_writev", "prlimit64"):
         assert verdict(code, table.audit, table.calls[name], 700, 19) == refused
+    for name in ("sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"):
+        assert verdict(code, table.audit, table.calls[name], 700, 0) == refused
+        assert verdict(code, table.audit, table.calls[name], 0, 0) == (NOTIFY if name == "sched_setaffinity" else ALLOW)
+    assert verdict(code, table.audit, table.calls["setpriority"], 0, 700) == refused
     assert verdict(code, table.audit, table.calls["kill"], -701 & 0xFFFFFFFF, 19) == refused
     assert verdict(code, table.audit, table.calls["ptrace"], 16, 700) == refused
     assert verdict(code, table.audit, table.calls["fcntl"], 5, 8, 700) == refused

@@ -274,6 +274,7 @@ ATTACKS = (
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <asm/sockios.h>
@@ -297,6 +298,9 @@ int main(void) {
     REFUSED(syscall(SYS_tgkill, launcher, launcher, SIGURG));
     REFUSED(ptrace(PTRACE_ATTACH, launcher, 0, 0));
     REFUSED(prlimit(launcher, RLIMIT_CPU, &limit, NULL));
+    struct sched_param idle = {0};
+    REFUSED(sched_setscheduler(launcher, SCHED_IDLE, &idle));
+    REFUSED(setpriority(PRIO_PROCESS, launcher, 19));
     REFUSED(process_vm_writev(launcher, &here, 1, &there, 1, 0));
     int ends[2], number = launcher;
     struct f_owner_ex owner = {F_OWNER_PID, launcher};
