@@ -20,6 +20,8 @@ RESULTS = {RESULT: True, BASE: False, PAGE: False}  # of a job that measured, wi
 MOST_SENT = 20_000_000
 MOST_FILE = 50_000_000
 _MOST_MEMBERS = 8
+_MEMBER = b"PK\x01\x02"  # of one in the directory at the end of a zip, which zipfile reads whole
+_MANY_MEMBERS = 1000  # packed data may have that by chance
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -30,6 +32,8 @@ def unpack(data: bytes, name: str, allowed: Mapping[str, bool]) -> dict[str, byt
     """
     if len(data) > MOST_SENT:
         raise FileFormatError(f"too large: more than {MOST_SENT} bytes", path=name)
+    if data.count(_MEMBER) > _MANY_MEMBERS:
+        raise FileFormatError("it has too many files", path=name)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -43,6 +43,9 @@ class ApiError(UsageError):
 
 # The id or number of something in an answer, which is checked as it is read: anything in one may be null.
 Number = Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
+
+
+_State = Literal["open", "closed"]
 
 
 class OpenPull(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,10 +189,10 @@ AGENT = f"cachegrind-bench/{__version__}"
 LONGEST_BODY = 65_536
 _TIMEOUT_S = 30
 _LONGEST_DOWNLOAD_S = 600.0
-_MOST_PAGES = 100
-_MOST_ANSWER = 100_000_000  # bytes; a hundred of the longest comments have a third of that
+_PER_PAGE, _MOST_PAGES = 100, 100
+_MOST_ANSWER = 30_000_000  # bytes; a hundred of the longest comments have less
 _CHUNK = 1 << 16
-_LATER = 202
+_NO_CONTENT, _MOVED, _FIRST_ERROR = 204, 301, 400
 
 
 class Client:
@@ -227,7 +230,7 @@ class Client:
         """Return a pull request as it is now; None if it is no longer open."""
         with self._asking(f"read pull request {number}"):
             found = self._repository.get_pull(number)
-            return _pull(found) if found.state == "open" else None
+            return _pull(found) if msgspec.convert(found.state, _State) == "open" else None
 
     def open_pulls(self, owner: str, branch: str) -> list[OpenPull]:
         """Return the open pull requests from this branch of this owner's fork, or of the repository itself."""
@@ -256,7 +259,7 @@ class Client:
     def add_comment(self, number: int, body: str) -> None:
         """Write a new comment."""
         with self._asking(f"comment on {number}"):
-            self._issue(number).create_comment(body)
+            msgspec.convert(self._issue(number).create_comment(body).id, Number)
 
     def edit_comment(self, identity: int, body: str) -> None:
         """Replace the text of a comment."""
@@ -336,7 +339,8 @@ class Client:
     def add_issue(self, title: str, body: str, label: str) -> int:
         """Open an issue and return its number. A label that is not there yet is made by GitHub."""
         with self._asking("open an issue"):
-            return self._repository.create_issue(title=title, body=body, labels=[label]).number
+            made = self._repository.create_issue(title=title, body=body, labels=[label])
+            return msgspec.convert(made.number, Number)
 
     def edit_issue(self, number: int, *, title: str, body: str, is_open: bool) -> None:
         """Replace title and text of an issue, and open or close it."""
@@ -359,7 +363,7 @@ class Client:
             auth=Auth.Token(self._token),
             base_url=self._api_url,
             user_agent=AGENT,
-            per_page=100,
+            per_page=_PER_PAGE,
             timeout=_TIMEOUT_S,
             retry=retrying(self._patience),
             # What GitHub asks of writers; a report writes a handful of times.
@@ -382,27 +386,35 @@ class Client:
 
 
 def _bounded(kind: Any) -> Any:
-    """Return a class like this one of PyGithub's, which reads no more than `_MOST_ANSWER` bytes of an answer."""
+    """Return a class like this one of PyGithub's, which reads no more than `_MOST_ANSWER` bytes of an answer, and only of one.
+
+    PyGithub takes no content, and what it does not follow, for an empty list or for done; at "later" it asks for ever.
+    """
 
     def getresponse(connection: Any) -> Any:
         connection.session.stream = True  # an answer is read when it is asked for its text
         found: Any = kind.getresponse(connection)
-        if found.status == _LATER and connection.verb == "GET":  # PyGithub would ask again, and never end
+        done = _NO_CONTENT if connection.verb == "DELETE" else _MOVED
+        if found.status not in {200, 201, done} and found.status < _FIRST_ERROR:
             found.response.close()
-            raise OSError(f"it says that it will have an answer later (HTTP status {_LATER})")
-        found.response.iter_content = partial(_parts, found.response.iter_content)
+            raise OSError(f"it has no answer to that (HTTP status {found.status})")
+        may_be_empty = found.status == done or found.status >= _FIRST_ERROR
+        found.response.iter_content = partial(_parts, found.response.iter_content, may_be_empty=may_be_empty)
         return found
 
     return type(kind.__name__, (kind,), {"getresponse": getresponse})
 
 
-def _parts(read: Callable[..., Iterator[bytes]], *how: Any) -> Iterator[bytes]:
+def _parts(read: Callable[..., Iterator[bytes]], *how: Any, may_be_empty: bool) -> Iterator[bytes]:
     size = 0
+    part = b""
     for part in read(*how):
         size += len(part)
         if size > _MOST_ANSWER:
             raise OSError(f"its answer has more than {_MOST_ANSWER:,} bytes")
         yield part
+    if size <= len(b"null\r\n") and part.strip() in {b"", b"null"} and not may_be_empty:
+        raise OSError("its answer is empty")
 
 
 def _items(found: PaginatedList[Any]) -> Iterator[Any]:
@@ -412,7 +424,10 @@ def _items(found: PaginatedList[Any]) -> Iterator[Any]:
         if pages == _MOST_PAGES:
             raise ApiError(f"GitHub has a list of more than {_MOST_PAGES} pages, which is not read")
         pages += 1
-        yield from found._grow()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        page = found._grow()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if len(page) > _PER_PAGE:
+            raise ApiError(f"GitHub has a page of {len(page):,} items where {_PER_PAGE} were asked for")
+        yield from page
 
 
 @contextmanager

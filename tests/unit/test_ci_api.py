@@ -380,9 +380,32 @@ def test_an_answer_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api:
         assert TOKEN not in str(refusal(action))
 
 
-def test_an_answer_that_there_will_be_one_later_is_an_error(stub: Stub, api: Client) -> None:
-    answers(stub, b"{}", 202)
-    assert "will have an answer later (HTTP status 202)" in str(refusal(lambda: api.artifacts(1)))
+@pytest.mark.parametrize("status", [202, 204, 302, 304, 307])
+def test_what_is_no_answer_is_an_error_and_neither_an_empty_list_nor_done(stub: Stub, api: Client, status: int) -> None:
+    stub.add_pull(REPO, number=7)
+    for action in (lambda: api.artifacts(1), lambda: api.comments(7), lambda: api.add_comment(7, "text")):
+        answers(stub, b"", status)
+        assert f"it has no answer to that (HTTP status {status})" in str(refusal(action))
+
+
+@pytest.mark.parametrize("answer", [b"", b"null", b"null\n", b"<html>"])
+def test_an_answer_without_what_was_asked_for_is_an_error(stub: Stub, api: Client, answer: bytes) -> None:
+    stub.add_pull(REPO, number=7)
+    for action in (
+        lambda: api.comments(7),
+        lambda: api.pull(7),
+        lambda: api.open_pulls("contributor", "topic"),
+        lambda: api.add_comment(7, "text"),
+        lambda: api.add_issue("title", "text", "x"),
+    ):
+        answers(stub, answer)
+        assert refusal(action) is not None
+
+
+def test_a_page_of_more_items_than_were_asked_for_is_an_error(stub: Stub, api: Client) -> None:
+    stub.add_pull(REPO, number=7)
+    answers(stub, json.dumps([COMMENT] * 101).encode())
+    assert "a page of 101 items" in str(refusal(lambda: api.comments(7)))
 
 
 def answers(stub: Stub, content: bytes, status: int = 200) -> None:

@@ -105,6 +105,7 @@ def test_what_was_sent_is_bounded_before_it_is_looked_at(monkeypatch: pytest.Mon
     monkeypatch.setattr("zipfile.ZipFile", None)
     refused(bytes(MOST_SENT + 1), f"too large: more than {MOST_SENT} bytes")
     refused(bytes(50_000_000), "too large")
+    refused(b"PK\x01\x02" * 1001, "too many files")
 
 
 def test_a_file_of_fifty_megabytes_passes_and_one_byte_more_does_not() -> None:
