@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import FileFormatError, MeasurementError
 from cachegrind_bench.model.metrics import (
     EVENTS,
     EVERY_EVENT,
@@ -32,7 +32,7 @@ from cachegrind_bench.model.symbols import UNKNOWN
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
 from cachegrind_bench.valgrind.out_file import parse_cachegrind
-from cachegrind_bench.valgrind.out_format import DAMAGED_HINT, UNNAMED
+from cachegrind_bench.valgrind.out_format import CUT_HINT, DAMAGED_HINT, UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,7 +85,7 @@ def account(
     pieces: list[_Piece] = []
     by_executable: dict[str, list[Profile]] = defaultdict(list)
     graphs: list[CallGraph] = []
-    for piece, executable, profile, graph in _read(tool, out, outcome.images, command, lines=lines, calls=calls):
+    for piece, executable, profile, graph in _read(tool, out, outcome, command, lines=lines, calls=calls):
         pieces.append(piece)
         own = by_executable[executable]
         own.append(profile)
@@ -139,26 +139,34 @@ def _merged_calls(graphs: Iterable[CallGraph]) -> CallGraph:
 
 
 def _read(
-    tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequence[str], *, lines: bool, calls: bool
+    tool: Tool, out: Path, outcome: Outcome, command: Sequence[str], *, lines: bool, calls: bool
 ) -> Iterator[tuple[_Piece, str, Profile, CallGraph | None]]:
-    """Read the out files one after the other: each part of one, its executable, its profile and its calls."""
-    read: list[tuple[str, Profile, str, CallGraph | None]]
-    for found in out_files(tool, out, images):
-        if tool is Tool.CACHEGRIND:
-            argv = [os.fsencode(argument) for argument in (found.image.argv if found.image else command)]
-            file = parse_cachegrind(found.path, command=argv, lines=lines)
-            read = [("", in_order(file.profile), file.command_line, None)]
-        else:
-            from cachegrind_bench.model.call_graph import every, of_system
-            from cachegrind_bench.valgrind.callgrind_file import parse_callgrind  # one of both parsers is enough
-            from cachegrind_bench.valgrind.code_log import read_code
+    """Read the out files one after the other: each part of one, its executable, its profile and its calls.
 
-            code = read_code(out, found.pid)
-            parts = parse_callgrind(found.path, lines=lines, calls=every if calls else of_system, code=code)
-            read = [
-                (part.trigger, in_cachegrinds_terms(part, lines=lines), part.command_line, _whole_calls(part))
-                for part in parts
-            ]
+    One that is cut off is left out where processes were killed in the end: one of them was writing it.
+    """
+    read: list[tuple[str, Profile, str, CallGraph | None]]
+    for found in out_files(tool, out, outcome.images):
+        try:
+            if tool is Tool.CACHEGRIND:
+                argv = [os.fsencode(argument) for argument in (found.image.argv if found.image else command)]
+                file = parse_cachegrind(found.path, command=argv, lines=lines)
+                read = [("", in_order(file.profile), file.command_line, None)]
+            else:
+                from cachegrind_bench.model.call_graph import every, of_system
+                from cachegrind_bench.valgrind.callgrind_file import parse_callgrind  # one of both parsers is enough
+                from cachegrind_bench.valgrind.code_log import read_code
+
+                code = read_code(out, found.pid)
+                parts = parse_callgrind(found.path, lines=lines, calls=every if calls else of_system, code=code)
+                read = [
+                    (part.trigger, in_cachegrinds_terms(part, lines=lines), part.command_line, _whole_calls(part))
+                    for part in parts
+                ]
+        except FileFormatError as error:
+            if outcome.leftover and error.hint in {CUT_HINT, DAMAGED_HINT}:
+                continue
+            raise
         for trigger, profile, command_line, graph in read:
             yield _Piece(found.index, found.pid, trigger), found.executable(command_line, command), profile, graph
 

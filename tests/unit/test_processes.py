@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tracemalloc
 from typing import TYPE_CHECKING
 
@@ -181,6 +182,22 @@ def test_processes_that_had_to_be_killed_are_counted(tmp_path: Path) -> None:
     assert doubt.startswith("2 process(es) still ran long after the command had ended")
     (doubt,) = accounts(CACHEGRIND, tmp_path, None, leftover=1).doubts
     assert doubt.startswith("1 process(es) still ran after the command had ended")
+
+
+@pytest.mark.parametrize("tool", [CACHEGRIND, CALLGRIND])
+def test_a_file_that_a_killed_process_was_writing_is_left_out_and_any_other_that_is_cut_is_an_error(
+    tmp_path: Path, tool: Tool
+) -> None:
+    write = cachegrind if tool is CACHEGRIND else functools.partial(callgrind, trigger=END)
+    for name in ("out.7", "out.8"):
+        write(tmp_path, name)
+    cut = tmp_path / "out.8"
+    cut.write_bytes(cut.read_bytes()[:-20])
+    found = accounts(tool, tmp_path, None, leftover=1)
+    assert found.profile.counts() == VECTOR
+    assert "still ran after the command had ended" in found.doubts[0]
+    with pytest.raises(FileFormatError, match=r"ends within|add up to"):
+        accounts(tool, tmp_path, None)
 
 
 def test_without_seccomp_one_process_is_exact_and_several_are_in_doubt(tmp_path: Path) -> None:
