@@ -406,15 +406,15 @@ def _bounded(kind: Any) -> Any:
 
 
 def _parts(read: Callable[..., Iterator[bytes]], *how: Any, may_be_empty: bool) -> Iterator[bytes]:
-    size = 0
-    part = b""
+    answer = bytearray()  # a million parts of a few bytes would take much more
     for part in read(*how):
-        size += len(part)
-        if size > _MOST_ANSWER:
+        answer += part
+        if len(answer) > _MOST_ANSWER:
             raise OSError(f"its answer has more than {_MOST_ANSWER:,} bytes")
-        yield part
-    if size <= len(b"null\r\n") and part.strip() in {b"", b"null"} and not may_be_empty:
+    found = bytes(answer)
+    if found.strip() in {b"", b"null"} and not may_be_empty:
         raise OSError("its answer is empty")
+    yield found
 
 
 def _items(found: PaginatedList[Any]) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.environment import COPIES
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.hermetic.scratch import scratch
@@ -114,6 +115,9 @@ def valgrind_setup(
 ) -> ValgrindSetup:
     """Find Valgrind and describe the machine; `passed` has hashes of variables passed on by request. MeasurementError without Valgrind."""
     found = find(valgrind, environ)
+    if os.path.exists("/proc/self") and os.readlink("/proc/self") != str(os.getpid()):
+        hint = "mount this one's own there, as 'unshare --pid --fork --mount-proc' does"
+        raise MeasurementError("/proc is that of another PID namespace: no process can be followed", hint=hint)
     fields = {
         **machine_fields(),
         "valgrind": found.version,

@@ -22,7 +22,7 @@ from cachegrind_bench.suite.schedule import LOOK_UP_S
 from cachegrind_bench.usecases.commit_task import Answer, Order
 from cachegrind_bench.usecases.saving import Destination, keep
 from cachegrind_bench.usecases.selection import SelectRequest, chooses, chooses_id, configuration
-from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, within_of
+from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, top_of, within_of
 from cachegrind_bench.vcs.commits import notes, tags
 from cachegrind_bench.waiting import Waiting
 
@@ -250,6 +250,7 @@ def _commits(request: BackfillRequest, repository: Repository) -> tuple[tuple[st
     words = ["rev-list", "--reverse", *([] if request.all_commits else ["--first-parent"])]
     words += [] if request.since is None else [f"--since={request.since}"]
     # A range of git's begins after its first commit, which is what the steps are measured against.
+    top_of(repository)  # whatever keeps git from working at all is no fault of the revisions
     first = [sha] if dots and (sha := repository.named(base)) is not None else []
     try:
         listed = repository.text(*words, "--end-of-options", request.revisions, "--").split()

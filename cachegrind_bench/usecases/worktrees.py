@@ -240,7 +240,7 @@ def opened_worktree(repository: Repository, notices: Notices, select: SelectRequ
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         yield Worktree(
             repository=repository,
-            folder=Path(folder),
+            folder=Path(folder).resolve(),  # before Python 3.12, with TMPDIR=. it is a name alone
             within=within_of(repository),
             notices=notices,
             select=select,

@@ -14,10 +14,12 @@ import pytest
 from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.interruption import Cancel, cancellation
+from cachegrind_bench.measure import session
 from cachegrind_bench.measure.session import ValgrindSetup
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.suite.execute import Job, failed, set_up
 from cachegrind_bench.suite.schedule import run_suite
+from cachegrind_bench.valgrind.options import Geometry
 from tests.unit.samples import benchmark, failed_benchmark, result
 
 if TYPE_CHECKING:
@@ -161,6 +163,13 @@ def test_a_failed_benchmark_reports_why_and_has_no_counts(
     found = failed(job("a", tags=("quick",)).spec, valgrind_setup, error)
     assert (found.status, found.exit_status, found.counts, found.tags) == (status, exit_status, None, ("quick",))
     assert error.message in (found.error or "")
+
+
+def test_a_proc_of_another_namespace_is_an_error_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.measure.session.find", lambda *_: None)
+    monkeypatch.setattr("os.readlink", lambda _: "0")
+    with pytest.raises(MeasurementError, match="/proc is that of another PID namespace"):
+        session.valgrind_setup(valgrind=None, geometry=Geometry(), environ={}, passed={})
 
 
 class Told:

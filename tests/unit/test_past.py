@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.usecases.backfill import BackfillRequest, Past, past_of
 from cachegrind_bench.usecases.selection import SelectRequest
+from cachegrind_bench.usecases.worktrees import opened_worktree
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from tests.unit.repositories import Repository, git_environment
 
@@ -66,6 +68,22 @@ def test_tags_are_those_commits_alone(repository: Repository) -> None:
     assert chosen(repository, tags="v*") == (["2", "6"], [0, 1])
     with pytest.raises(UsageError, match=r"no commits in 'main' with a tag like 'w\*'"):
         chosen(repository, tags="w*")
+
+
+def test_where_git_cannot_work_the_revisions_are_not_to_blame(repository: Repository) -> None:
+    (repository.path / ".git" / "HEAD").unlink()
+    with pytest.raises(MeasurementError, match="not in a git repository"):
+        past(repository)
+
+
+def test_a_worktree_has_an_absolute_path_whatever_tmpdir_is(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", ".")
+    revisions = Revisions(repository.path, repository.environ)
+    with opened_worktree(revisions, Mock(), SelectRequest()) as place:
+        assert place.folder.is_absolute()
 
 
 def test_every_nth_commit_is_measured_in_any_case(repository: Repository) -> None:
