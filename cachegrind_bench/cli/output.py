@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.text import plain_json
 from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def write(content: str | bytes) -> None:
         raise UsageError("cannot write to stdout: it is closed", hint="redirect it to a file, or to /dev/null")
     if isinstance(content, str):
         content = content.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+    elif content.startswith(b"{"):  # a result or a history, which may be meant for another program, or for a terminal
+        content = plain_json(content)
     flush()
     try:
         sys.stdout.buffer.write(content)

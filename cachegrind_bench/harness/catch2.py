@@ -25,9 +25,8 @@ from cachegrind_bench.harness.protocol import (
     listed_once,
     variables,
 )
-from cachegrind_bench.harness.pytest_session.workers import FIRST_SLOT
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.durable import read_file

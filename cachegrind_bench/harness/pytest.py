@@ -21,9 +21,8 @@ from cachegrind_bench.harness.protocol import Batch, Harness, ask, last_lines
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
 from cachegrind_bench.harness.pytest_session.session import Relay, run
-from cachegrind_bench.harness.pytest_session.workers import FIRST_SLOT
 from cachegrind_bench.hermetic.environment import Request
-from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.result import PYTEST, Benchmark, Score, Status
 from cachegrind_bench.startup.exchange import CHECKOUT, take_report

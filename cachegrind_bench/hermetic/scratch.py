@@ -18,6 +18,7 @@ import msgspec
 from cachegrind_bench.errors import MeasurementError
 
 _SLOTS = 1000
+FIRST_SLOT = 500  # of folders by which no measured process chooses its CPU
 
 
 class Scratch(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 LONGEST_CELL = (
     1_000  # characters in a table or a line: a hostile name may have a million, and each row would be as wide
 )
+_UNSEEN = (
+    "\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+)
 _CONTROL = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+    f"[\x00-\x1f{_UNSEEN}]"
     r"|(?<=##)\["  # `##[name]` is a command in the log of a GitHub job, as is `::name::` at the beginning of a line
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}", re.ASCII)
@@ -28,6 +31,15 @@ def plain(text: str) -> str:
     """Return text without control characters, invisible ones, direction marks and commands in a job's log, which are escaped instead."""
     text = _CONTROL.sub(_escaped, text)
     return text.replace(":", r"\x3a", 1) if text.lstrip().startswith("::") else text
+
+
+def plain_json(data: bytes) -> bytes:
+    """Return JSON, whose strings have no other control characters, with what else `plain` escapes as JSON escapes it."""
+    import json  # few have such
+
+    if data.isascii():
+        return data
+    return re.sub(f"[{_UNSEEN}]", lambda match: json.dumps(match[0])[1:-1], data.decode()).encode()
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -34,11 +34,13 @@ def _live(stream: TextIO | None) -> Progress | None:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    console = Console(file=stream)
+    console.show_cursor = lambda show=True: show  # type: ignore[method-assign]  # whoever quits (SIGQUIT) would be left without one
     return Progress(
         SpinnerColumn(),
         TimeElapsedColumn(),
         TextColumn("{task.description}", markup=False),
-        console=Console(file=stream),
+        console=console,
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,

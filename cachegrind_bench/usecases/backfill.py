@@ -250,7 +250,7 @@ def _commits(request: BackfillRequest, repository: Repository) -> tuple[tuple[st
     words = ["rev-list", "--reverse", *([] if request.all_commits else ["--first-parent"])]
     words += [] if request.since is None else [f"--since={request.since}"]
     # A range of git's begins after its first commit, which is what the steps are measured against.
-    top_of(repository)  # whatever keeps git from working at all is no fault of the revisions
+    top_of(repository)  # what keeps git from working at all is not due to the revisions
     first = [sha] if dots and (sha := repository.named(base)) is not None else []
     try:
         listed = repository.text(*words, "--end-of-options", request.revisions, "--").split()

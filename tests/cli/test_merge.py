@@ -58,6 +58,15 @@ def test_a_merged_file_can_go_to_stdout_and_then_the_rest_goes_to_stderr(cg_benc
     assert decode(told.out.encode(), "stdout") == WHOLE
 
 
+@pytest.mark.parametrize("value", ["\x9b31m", "\x85::error::q", "\u2028x", "\u202ex", "\U000e0041x", "ü€😀"])
+def test_what_a_terminal_would_act_on_is_escaped_in_json_as_well(cg_bench: CommandLine, value: str) -> None:
+    whole = result(benchmark(id="a", parameters={"x": value}))
+    Path("one.json").write_bytes(encode(whole))
+    told = cg_bench("merge", "one.json", "-o", "-")
+    assert decode(told.out.encode(), "stdout") == whole
+    assert (value in told.out) == (value == "ü€😀")
+
+
 def test_one_file_can_be_stdin(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(encode(TWO))))
     told = cg_bench("merge", "one.json", "-", "-o", "all.json")

@@ -17,9 +17,9 @@ from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
 from cachegrind_bench.harness.pytest_session.results import failure_text, parts_of
 from cachegrind_bench.harness.pytest_session.session import Lane, Relay
-from cachegrind_bench.harness.pytest_session.workers import FIRST_SLOT, Worker, Workers
+from cachegrind_bench.harness.pytest_session.workers import Worker, Workers
 from cachegrind_bench.hermetic.environment import Request
-from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.pytest_plugin.inner.forking import wait_for_orders

@@ -45,6 +45,7 @@ def test_a_terminal_gets_whole_lines_above_the_phase() -> None:
         assert "first\n" in stream.text()
         assert "sec" not in stream.text()
         display.write(b"ond\nlast")
+    assert "\x1b[?25l" not in stream.text()  # who ends it by SIGQUIT would be left without a cursor
     assert "second\n" in stream.text()
     assert "last\n" in stream.text()
     assert stream.text().index("second\n") < stream.text().index("last\n")

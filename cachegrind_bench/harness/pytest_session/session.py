@@ -29,9 +29,9 @@ from cachegrind_bench.harness.pytest_session.results import (
     failure_text,
     read_costs,
 )
-from cachegrind_bench.harness.pytest_session.workers import CALLS, FIRST_SLOT, Place, Worker, Workers, warm_up
+from cachegrind_bench.harness.pytest_session.workers import CALLS, Place, Worker, Workers, warm_up
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
-from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
 from cachegrind_bench.startup.exchange import (
     FIRST,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of, venv_of
+from cachegrind_bench.hermetic.scratch import FIRST_SLOT
 from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import Command, resolve
 from cachegrind_bench.measure.session import default_cpu
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.startup.exchange import Exchange, LookUps
 
-FIRST_SLOT = 500  # of folders by which no measured process chooses its CPU
 CALLS = Collect(scope=Scope.CALLS)
 # How Python is called for it to list no folder of its import path but the standard library's: -P, and not -m, as the working
 # directory may hold modules of any name, and must not even be listed (CPython 3.13 imports what shows tracebacks before it
