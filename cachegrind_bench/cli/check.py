@@ -128,7 +128,7 @@ def command(**options: Any) -> int:
         if (
             options["quiet"] and not typed("form") and shown.form == "table"
         ):  # in the middle of a bisection, the verdict should not go unseen
-            shown.write_files(made)
+            shown.write_files(made, output.NOTICES.note)
             write(made.headline())
         else:
             deliver(made, shown, write=write)

@@ -170,7 +170,7 @@ def report_options(options: Mapping[str, Any]) -> ReportOptions:
 def deliver(made: Report, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:
     """Write the files that were asked for, then the report, in the colours that --color asks for."""
     colour = output.wants_colour(click.get_current_context().params["color"])
-    options.write_files(made)
+    options.write_files(made, output.NOTICES.note)
     try:
         write(made.text(options.form, width=output.terminal_width(), colour=colour))
     except BrokenPipeError:

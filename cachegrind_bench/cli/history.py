@@ -217,7 +217,7 @@ def export_command(*, target: str, **options: Any) -> None:
     with opened_store(options) as store:
         pieces = history.export(store, request, output.NOTICES)
         if target != "-":
-            write_atomic(Path(target), pieces, in_place=True)
+            write_atomic(Path(target), pieces, Waiting(output.NOTICES.note), in_place=True)
             return
         for chunk in iter(lambda: b"".join(islice(pieces, _BATCH)), b""):
             output.write(chunk)

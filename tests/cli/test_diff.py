@@ -125,6 +125,17 @@ def test_differing_keys_name_the_fields_and_force_compares_all_the_same(cg_bench
     assert "notice: compared by force (--force), in spite of libc abc → def" in forced.out
 
 
+def test_a_pipe_that_a_report_waits_for_is_named(
+    cg_bench: CommandLine, base: str, worse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo("pipe")
+    monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
+    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.03)
+    told = cg_bench("diff", base, worse, "--markdown", "pipe")
+    assert told.code == 2
+    assert told.err.startswith("cg-bench: waiting for a reader of pipe, 0 s\n")
+
+
 def test_formats_go_to_stdout_and_to_files_at_once(cg_bench: CommandLine, base: str, worse: str) -> None:
     told = cg_bench("diff", base, worse, "--format", "github", "--markdown", "a.md", "--json", "a.json")
     assert told.code == REGRESSION

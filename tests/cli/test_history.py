@@ -912,3 +912,13 @@ def test_records_that_take_long_to_read_are_said_to_be_read(
     told = cg_bench("history", command, "--store", "file:.cg-bench")
     assert told.code == 0
     assert told.err.startswith(f"cg-bench: waiting for the records of file:{Path.cwd()}/.cg-bench, 2 s\n")
+
+
+def test_a_pipe_that_an_export_waits_for_is_named(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    store(stored(1))
+    os.mkfifo("pipe")
+    monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
+    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.03)
+    told = cg_bench("history", "export", "--format", "csv", "-o", "pipe", "--store", "file:.cg-bench")
+    assert told.code == 2
+    assert told.err.startswith("cg-bench: waiting for a reader of pipe, 0 s\n")
