@@ -100,7 +100,7 @@ def _interrupted_by(cancel: Cancel | _Insisted) -> Generator[None]:
 
 
 def uninterrupted() -> AbstractContextManager[None]:
-    """Let this thread finish its tidying up, even if it was interrupted; a second interrupt ends that as well."""
+    """Let this thread finish its tidying up, even if it was interrupted; one more interrupt, and at least the second, ends that as well."""
     return _interrupted_by(_Insisted())
 
 

@@ -190,7 +190,7 @@ LONGEST_BODY = 65_536
 _TIMEOUT_S = 30
 _LONGEST_DOWNLOAD_S = 600.0
 _PER_PAGE, _MOST_PAGES = 100, 100
-_MOST_ANSWER = 30_000_000  # bytes; a hundred of the longest comments have less
+_MOST_ANSWER = 80_000_000  # bytes; a hundred of the longest comments have less, even if each character is escaped
 _CHUNK = 1 << 16
 _NO_CONTENT, _MOVED, _FIRST_ERROR = 204, 301, 400
 
@@ -394,11 +394,12 @@ def _bounded(kind: Any) -> Any:
     def getresponse(connection: Any) -> Any:
         connection.session.stream = True  # an answer is read when it is asked for its text
         found: Any = kind.getresponse(connection)
-        done = _NO_CONTENT if connection.verb == "DELETE" else _MOVED
-        if found.status not in {200, 201, done} and found.status < _FIRST_ERROR:
+        leads = found.status == _MOVED and "location" in found.response.headers
+        expected = {_NO_CONTENT} if connection.verb == "DELETE" else {200, 201}
+        if found.status not in expected and not leads and found.status < _FIRST_ERROR:
             found.response.close()
-            raise OSError(f"it has no answer to that (HTTP status {found.status})")
-        may_be_empty = found.status == done or found.status >= _FIRST_ERROR
+            raise OSError(f"it has no answer to that: HTTP status {found.status}; was the repository renamed?")
+        may_be_empty = leads or found.status == _NO_CONTENT or found.status >= _FIRST_ERROR
         found.response.iter_content = partial(_parts, found.response.iter_content, may_be_empty=may_be_empty)
         return found
 
@@ -411,10 +412,9 @@ def _parts(read: Callable[..., Iterator[bytes]], *how: Any, may_be_empty: bool) 
         answer += part
         if len(answer) > _MOST_ANSWER:
             raise OSError(f"its answer has more than {_MOST_ANSWER:,} bytes")
-    found = bytes(answer)
-    if found.strip() in {b"", b"null"} and not may_be_empty:
-        raise OSError("its answer is empty")
-    yield found
+    if not may_be_empty and not answer.lstrip().startswith((b"{", b"[")):  # PyGithub takes null for an empty list
+        raise OSError("its answer is neither a list nor an object")
+    yield bytes(answer)
 
 
 def _items(found: PaginatedList[Any]) -> Iterator[Any]:

@@ -101,7 +101,7 @@ def _packages(entry: Entry, environ: Mapping[str, str], note: Callable[[str], ob
 
 def _built(entry: Entry, package: str, environ: Mapping[str, str], note: Callable[[str], object]) -> Path:
     store = entry.each.cwd.resolve() / STORE
-    make_store(entry.each.cwd / STORE)  # which git ignores
+    make_store(entry.each.cwd / STORE)  # which git ignores, and which may be a link
     program = store / "go" / f"{package.replace('/', '_')}.test"
     _go(entry, environ, note, "test", "-c", f"-o={program}", package)
     return program

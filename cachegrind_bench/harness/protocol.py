@@ -144,7 +144,8 @@ def expanded(
                 build, variables(entry, environ), each.cwd, partial(Waiting(note).look, build)
             ):
                 raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
-        listed = Listed(entry, harness.listed(entry, environ, note))
+        specs = harness.listed(entry, environ, note)
+        listed = specs if isinstance(specs, Listed) else Listed(entry, specs)
         if not listed:
             note(f"{each.place}: {entry.harness} lists no benchmarks{harness.none_hint}")
         for spec in listed:

@@ -33,7 +33,7 @@ _LOW = 0xFFFFFFFF
 # What stops, ends, starves or changes another process, and which argument names it.
 _SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 _SCHEDULING = ("sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
-_AIMED = {"ptrace": 1, "setpriority": 1} | dict.fromkeys((*_SIGNALS, *_SCHEDULING, "process_vm_writev", "prlimit64"), 0)
+_AIMED = {"ptrace": 1} | dict.fromkeys((*_SIGNALS, *_SCHEDULING, "process_vm_writev", "prlimit64"), 0)
 # linux/include/uapi/asm-generic/fcntl.h, ioctls.h, sockios.h: who is sent a signal when a file is ready
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
 
@@ -158,6 +158,8 @@ def refusals(table: Architecture, processes: Sequence[int]) -> list[Trap]:
         *unknown,
         *aimed,
         Trap(calls["kill"], (Condition(0, groups), Condition(1, (0,), among=False)), errno.EPERM),
+        Trap(calls["setpriority"], (Condition(1, tuple(map(abs, processes))),), errno.EPERM),
+        Trap(calls["setpriority"], (Condition(0, (os.PRIO_USER,)),), errno.EPERM),
         Trap(calls["fcntl"], (Condition(1, (_F_SETOWN,)), Condition(2, groups)), errno.EPERM),
         Trap(calls["fcntl"], (Condition(1, (_F_SETOWN_EX,)),), errno.EINVAL),
         Trap(calls["ioctl"], (Condition(1, (_FIOSETOWN, _SIOCSPGRP)),), errno.ENOTTY),

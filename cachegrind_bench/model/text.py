@@ -37,9 +37,13 @@ def plain_json(data: bytes) -> bytes:
     """Return JSON, whose strings have no other control characters, with what else `plain` escapes as JSON escapes it."""
     import json  # few have such
 
-    if data.isascii():
+    if data.isascii() and b"\x7f" not in data and b"##[" not in data:
         return data
-    return re.sub(f"[{_UNSEEN}]", lambda match: json.dumps(match[0])[1:-1], data.decode()).encode()
+    return re.sub(
+        rf"[{_UNSEEN}]|(?<=##)\[",
+        lambda match: json.dumps(match[0])[1:-1].replace("[", r"\u005b").replace("\x7f", r"\u007f"),
+        data.decode(),
+    ).encode()
 
 
 def _escaped(match: re.Match[str]) -> str:

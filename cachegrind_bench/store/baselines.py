@@ -126,16 +126,20 @@ def refuse_links(store: Path) -> None:
     """
     environ = dict(os.environ)  # noqa: TID251 - only for git's own settings, and all that write come here
     for link in (*filter(os.path.islink, store.parents), *_links(store, _DEPTH)):
-        if top_folder(link.parent.resolve()) is None:
+        top = top_folder(link.parent.resolve())
+        if top is None or (link in store.parents and link.resolve().is_relative_to(top.resolve())):
             continue
-        what = f"cannot write into {store}: the repository has the link {link}, which may lead anywhere"
         try:
             known = Git(link.parent, environ).text("ls-files", "--", f":(literal){link.name}")
         except MeasurementError as error:
             hint = "remove the link, or see to it that git works here"
-            raise UsageError(f"{what}, or not: {error.message}", hint=hint) from error
+            what = (
+                f"cannot write into {store}: whether the link {link} is the repository's is not known: {error.message}"
+            )
+            raise UsageError(what, hint=hint) from error
         if known:
             forget = shlex.join(["git", "rm", "--cached", str(link)])
+            what = f"cannot write into {store}: the repository has the link {link}, which may lead anywhere"
             raise UsageError(what, hint=f"remove it; if it is yours, make git forget it: {forget}")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
@@ -11,7 +13,6 @@ from cachegrind_bench.hermetic.machine import machine_info
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.kernels import Compiler, counted, timed
 from cachegrind_bench.measure.plan import Progress
-from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.calibration import MOST_APART, apart, fit, least_squares
 from cachegrind_bench.model.time_model import TimeModel
 from cachegrind_bench.usecases.measurement import MeasureRequest, plan_of, valgrind_setup_of
@@ -26,7 +27,7 @@ def calibrated(request: MeasureRequest, name: str, progress: Progress, only: Seq
     compiler = Compiler.find(request.environ)
     geometry = replace(request.geometry, branches=True)
     ready = valgrind_setup_of(replace(request, geometry=geometry))
-    with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder:
+    with scratch(Path(tempfile.gettempdir()).resolve(), first=FIRST_SLOT) as folder:
         progress(f"compiling the kernels with {compiler.version}")
         program = compiler.compile(folder.path, request.environ)
         plan = plan_of(replace(request, command=(str(program),), cwd=folder.path))

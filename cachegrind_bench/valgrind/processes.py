@@ -143,8 +143,9 @@ def _read(
 ) -> Iterator[tuple[_Piece, str, Profile, CallGraph | None]]:
     """Read the out files one after the other: each part of one, its executable, its profile and its calls.
 
-    One that is cut off is left out where processes were killed in the end: one of them was writing it.
+    One that is cut off is left out for each process that was killed in the end, which was writing it; but not the command's own.
     """
+    cut = 0
     read: list[tuple[str, Profile, str, CallGraph | None]]
     for found in out_files(tool, out, outcome.images):
         try:
@@ -164,7 +165,13 @@ def _read(
                     for part in parts
                 ]
         except FileFormatError as error:
-            if outcome.leftover and error.hint in {CUT_HINT, DAMAGED_HINT}:
+            cut += 1
+            if (
+                outcome.images
+                and found.index != 0
+                and cut <= outcome.leftover
+                and error.hint in {CUT_HINT, DAMAGED_HINT}
+            ):
                 continue
             raise
         for trigger, profile, command_line, graph in read:

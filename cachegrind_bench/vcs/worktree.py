@@ -109,7 +109,7 @@ def changes_as_commit(git: Git) -> str | None:
     """
     known = git.cwd / git.text("rev-parse", "--git-path", "index").rstrip("\n")
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
-        index = Path(folder) / "index"
+        index = Path(folder).resolve() / "index"  # before Python 3.12, with TMPDIR=. it is a name alone
         try:
             if not stat.S_ISREG(known.stat().st_mode):  # a device has no end
                 raise MeasurementError(f"cannot read {known}: it is not a regular file")

@@ -58,7 +58,9 @@ def test_a_merged_file_can_go_to_stdout_and_then_the_rest_goes_to_stderr(cg_benc
     assert decode(told.out.encode(), "stdout") == WHOLE
 
 
-@pytest.mark.parametrize("value", ["\x9b31m", "\x85::error::q", "\u2028x", "\u202ex", "\U000e0041x", "ü€😀"])
+@pytest.mark.parametrize(
+    "value", ["\x9b31m", "\x85::error::q", "\u2028x", "\u202ex", "\U000e0041x", "\x7fx", "##[error]x", "ü€😀"]
+)
 def test_what_a_terminal_would_act_on_is_escaped_in_json_as_well(cg_bench: CommandLine, value: str) -> None:
     whole = result(benchmark(id="a", parameters={"x": value}))
     Path("one.json").write_bytes(encode(whole))

@@ -380,15 +380,20 @@ def test_an_answer_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api:
         assert TOKEN not in str(refusal(action))
 
 
-@pytest.mark.parametrize("status", [202, 204, 302, 304, 307])
+@pytest.mark.parametrize("status", [202, 204, 301, 302, 304, 307])
 def test_what_is_no_answer_is_an_error_and_neither_an_empty_list_nor_done(stub: Stub, api: Client, status: int) -> None:
     stub.add_pull(REPO, number=7)
-    for action in (lambda: api.artifacts(1), lambda: api.comments(7), lambda: api.add_comment(7, "text")):
+    for action in (
+        lambda: api.artifacts(1),
+        lambda: api.comments(7),
+        lambda: api.add_comment(7, "text"),
+        lambda: api.edit_comment(7, "text"),
+    ):
         answers(stub, b"", status)
-        assert f"it has no answer to that (HTTP status {status})" in str(refusal(action))
+        assert f"it has no answer to that: HTTP status {status}" in str(refusal(action))
 
 
-@pytest.mark.parametrize("answer", [b"", b"null", b"null\n", b"<html>"])
+@pytest.mark.parametrize("answer", [b"", b"null", b"null\n", b"false", b'""', b"<html>"])
 def test_an_answer_without_what_was_asked_for_is_an_error(stub: Stub, api: Client, answer: bytes) -> None:
     stub.add_pull(REPO, number=7)
     for action in (
@@ -396,7 +401,9 @@ def test_an_answer_without_what_was_asked_for_is_an_error(stub: Stub, api: Clien
         lambda: api.pull(7),
         lambda: api.open_pulls("contributor", "topic"),
         lambda: api.add_comment(7, "text"),
+        lambda: api.edit_comment(7, "text"),
         lambda: api.add_issue("title", "text", "x"),
+        lambda: api.edit_issue(7, title="title", body="text", is_open=True),
     ):
         answers(stub, answer)
         assert refusal(action) is not None
@@ -449,7 +456,7 @@ def test_a_pull_request_without_its_commit_is_an_error(stub: Stub, api: Client) 
     assert "its answer makes no sense" in str(refusal(lambda: api.pull(7)))
 
 
-def test_an_answer_of_a_hundred_megabytes_is_not_read(stub: Stub, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_too_large_is_not_read(stub: Stub, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cachegrind_bench.ci.github._MOST_ANSWER", 100_000)
     answers(stub, b" " * 100_001)
     error = refusal(lambda: api.artifacts(1))

@@ -167,7 +167,7 @@ def test_a_failed_benchmark_reports_why_and_has_no_counts(
 
 def test_a_proc_of_another_namespace_is_an_error_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cachegrind_bench.measure.session.find", lambda *_: None)
-    monkeypatch.setattr("os.readlink", lambda _: "0")
+    monkeypatch.setattr("os.path.realpath", lambda _: "/proc/self")
     with pytest.raises(MeasurementError, match="/proc is that of another PID namespace"):
         session.valgrind_setup(valgrind=None, geometry=Geometry(), environ={}, passed={})
 

@@ -157,7 +157,9 @@ def test_what_could_stop_the_launcher_is_refused(table: Architecture) -> None:
     for name in ("sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"):
         assert verdict(code, table.audit, table.calls[name], 700, 0) == refused
         assert verdict(code, table.audit, table.calls[name], 0, 0) == (NOTIFY if name == "sched_setaffinity" else ALLOW)
-    assert verdict(code, table.audit, table.calls["setpriority"], 0, 700) == refused
+    for which, who in ((os.PRIO_PROCESS, 700), (os.PRIO_PGRP, 701), (os.PRIO_USER, 0)):
+        assert verdict(code, table.audit, table.calls["setpriority"], which, who) == refused
+    assert verdict(code, table.audit, table.calls["setpriority"], os.PRIO_PROCESS, 0) == ALLOW
     assert verdict(code, table.audit, table.calls["kill"], -701 & 0xFFFFFFFF, 19) == refused
     assert verdict(code, table.audit, table.calls["ptrace"], 16, 700) == refused
     assert verdict(code, table.audit, table.calls["fcntl"], 5, 8, 700) == refused

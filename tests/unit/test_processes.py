@@ -193,11 +193,15 @@ def test_a_file_that_a_killed_process_was_writing_is_left_out_and_any_other_that
         write(tmp_path, name)
     cut = tmp_path / "out.8"
     cut.write_bytes(cut.read_bytes()[:-20])
-    found = accounts(tool, tmp_path, None, leftover=1)
+    found = accounts(tool, tmp_path, [image(7, "/bin/p")], leftover=1)
     assert found.profile.counts() == VECTOR
-    assert "still ran after the command had ended" in found.doubts[0]
+    assert "still ran long after the command had ended" in found.doubts[0]
+    for images, leftover in (([image(7, "/bin/p")], 0), ([image(8, "/bin/p")], 1), (None, 1)):
+        with pytest.raises(FileFormatError, match=r"ends within|add up to"):
+            accounts(tool, tmp_path, images, leftover)
+    (tmp_path / "out.9").write_bytes(cut.read_bytes())
     with pytest.raises(FileFormatError, match=r"ends within|add up to"):
-        accounts(tool, tmp_path, None)
+        accounts(tool, tmp_path, [image(7, "/bin/p")], leftover=1)
 
 
 def test_without_seccomp_one_process_is_exact_and_several_are_in_doubt(tmp_path: Path) -> None:

@@ -176,8 +176,18 @@ def test_a_link_of_which_git_cannot_say_whose_it_is_is_refused(tmp_path: Path) -
     (tmp_path / "tree" / ".cg-bench").symlink_to(tmp_path / "there")
     (tmp_path / "tree" / ".git" / "index").write_bytes(b"damaged")
     with pytest.raises(
-        UsageError, match=r"which may lead anywhere, or not: git ls-files failed .*: index file smaller "
+        UsageError, match=r"is the repository's is not known: git ls-files failed .*: index file smaller "
     ):
         make_store(tmp_path / "tree" / ".cg-bench", tmp_path / "tree" / ".cg-bench" / "baselines")
     assert os.listdir(tmp_path / "there") == []
     make_store(tmp_path / "there" / ".cg-bench")
+
+
+def test_a_link_above_the_store_may_lead_within_the_repository(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "shared" / "package").mkdir(parents=True)
+    (tree / "package").symlink_to("shared/package")
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *words], cwd=tree, check=True)
+    make_store(tree / "package" / ".cg-bench")
+    assert (tree / "shared" / "package" / ".cg-bench" / ".gitignore").exists()

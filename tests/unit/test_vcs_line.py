@@ -336,14 +336,17 @@ def test_a_worktree_that_takes_long_to_be_removed_is_reported(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.01)
-    sha, said, remove = repository.commit(), list[str](), shutil.rmtree
+    sha, looked, remove = repository.commit(), threading.Event(), shutil.rmtree
 
     def slowly(path: Path, **how: Any) -> None:
-        while not any("waiting for the removal of" in line for line in said):
-            threading.Event().wait(0.01)
+        assert looked.wait(60)
         remove(path, **how)
 
-    with worktree(replace(revisions(repository), waiting=waiting.Waiting(said.append)), sha, tmp_path / "tree"):
+    def note(text: str) -> None:
+        if "waiting for the removal of" in text:
+            looked.set()
+
+    with worktree(replace(revisions(repository), waiting=waiting.Waiting(note)), sha, tmp_path / "tree"):
         monkeypatch.setattr(shutil, "rmtree", slowly)
     assert not (tmp_path / "tree").exists()
 

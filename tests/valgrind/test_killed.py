@@ -301,6 +301,9 @@ int main(void) {
     struct sched_param idle = {0};
     REFUSED(sched_setscheduler(launcher, SCHED_IDLE, &idle));
     REFUSED(setpriority(PRIO_PROCESS, launcher, 19));
+    REFUSED(setpriority(PRIO_USER, 0, 19));
+    unsigned long any = -1;
+    REFUSED(syscall(SYS_sched_setaffinity, launcher, sizeof any, &any));
     REFUSED(process_vm_writev(launcher, &here, 1, &there, 1, 0));
     int ends[2], number = launcher;
     struct f_owner_ex owner = {F_OWNER_PID, launcher};
