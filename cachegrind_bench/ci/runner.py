@@ -18,6 +18,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.comparison.github import command
 from cachegrind_bench.store.durable import is_special, write_atomic
+from cachegrind_bench.waiting import Waiting
 
 # GitHub refuses a step's summary of more than 1 MiB as a whole.
 _MOST_SUMMARY = 1_000_000
@@ -69,32 +70,34 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
             # One that is not UTF-8 or is endless would make the runner refuse all of them.
             text = value.encode("utf-8", "backslashreplace").decode().replace("\0", "")[:_LONGEST_OUTPUT]
             lines.append(f"{name}<<{delimiter}\n{text}\n{delimiter}\n")
-        _append(self.environ.get("GITHUB_OUTPUT"), "".join(lines))
+        self._append("GITHUB_OUTPUT", "".join(lines))
 
     def add_summary(self, markdown: str) -> None:
         """Append to the job's summary; outside a job, nothing happens. What GitHub would refuse as too long is cut."""
         data = markdown.encode("utf-8", "backslashreplace")
         if len(data) > _MOST_SUMMARY:
             data = data[:_MOST_SUMMARY] + b"\n\n*The rest is left out: it would be too long.*\n"
-        _append(self.environ.get("GITHUB_STEP_SUMMARY"), data.decode("utf-8", "ignore").rstrip("\n") + "\n\n")
+        self._append("GITHUB_STEP_SUMMARY", data.decode("utf-8", "ignore").rstrip("\n") + "\n\n")
+
+    def _append(self, name: str, text: str) -> None:
+        """Append to the file that a variable names; one that cannot be written is not tried again."""
+        path = self.environ.pop(name, None)
+        if not path:
+            return
+        try:
+            if is_special(Path(path)):  # a pipe may have no reader
+                write_atomic(Path(path), text.encode(), Waiting(self.say))
+            else:
+                with open(path, "a", encoding="utf-8") as file:
+                    file.write(text)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}, which GitHub reads: {error.strerror}") from error
+        self.environ[name] = path
 
 
 def harmless(text: str) -> str:
     """Return text without what GitHub's runner takes for a command in the middle of a line, the older form of them."""
     return text.replace("##[", "##\u200b[")
-
-
-def _append(path: str | None, text: str) -> None:
-    if not path:
-        return
-    try:
-        if is_special(Path(path)):  # a pipe may have no reader
-            write_atomic(Path(path), text.encode())
-            return
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}, which GitHub reads: {error.strerror}") from error
 
 
 def add_setting(environ: MutableMapping[str, str], name: str, value: str) -> None:

@@ -85,8 +85,11 @@ class _Steps(Group):
                 raise
             error.message = harmless(error.message)
             text = error.message if error.hint is None else f"{error.message} ({error.hint})"
-            _runner().annotate("error", text)
-            _runner().add_summary(f"### 💥 {escape(plain(text))}")
+            try:
+                _runner().annotate("error", text)
+                _runner().add_summary(f"### 💥 {escape(plain(text))}")
+            except CgBenchError as second:  # must not hide the first, nor its exit code
+                output.NOTICES.warn(second.message)
             raise
 
 

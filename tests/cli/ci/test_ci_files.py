@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.model.codec import decode, encode
-from tests.cli.ci.job import SLOWER, TOKEN, Job, base_run, noted
+from tests.cli.ci.job import SLOWER, TOKEN, Job, base_run, noted, run
+from tests.unit.samples import failed_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,13 +69,29 @@ def test_a_summary_may_be_a_pipe_that_somebody_reads(job: Job, tmp_path: Path) -
     assert copy.read_text() == job.report.rstrip("\n") + "\n\n"
 
 
-def test_a_summary_that_nobody_reads_is_an_error(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("variable", ["GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"])
+def test_a_summary_that_nobody_reads_is_waited_for_once_with_a_line_and_is_an_error(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
     monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
+    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.06)  # so there is one line for each wait
     os.mkfifo(tmp_path / "pipe")
-    job.variables["GITHUB_OUTPUT"] = str(tmp_path / "pipe")
+    job.variables[variable] = str(tmp_path / "pipe")
     told = job.pull_request().has(SLOWER, base_run()).step("compare", "--store", "none")
     assert told.code == 2
     assert "nobody has read this pipe" in noted(told, "error")[0]
+    assert told.out.count(f"cg-bench: waiting for a reader of {tmp_path}/pipe, 0 s\n") == 1
+
+
+@pytest.mark.parametrize("summary", ["/dev", "/dev/full"])
+def test_a_summary_that_cannot_be_written_does_not_hide_why_a_step_failed(job: Job, summary: str) -> None:
+    job.variables["GITHUB_STEP_SUMMARY"] = summary
+    told = job.pull_request().has(run(failed_benchmark(id="broken"))).step("gate", "--hold", "failure")
+    assert told.code == 4
+    assert "1 of the benchmarks failed: broken" in noted(told, "error")[0]
+    warning, error = told.err.splitlines()[:2]
+    assert warning.startswith(f"cg-bench: warning: cannot write {summary}")
+    assert error == "cg-bench: error: 1 of the benchmarks failed: broken"
 
 
 def test_the_result_of_an_earlier_step_may_come_through_a_pipe(job: Job, tmp_path: Path) -> None:
