@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -21,6 +21,7 @@ from cachegrind_bench.store.reading import rename as rename_of
 from cachegrind_bench.store.record import Record, rename_record, run_name, run_record
 from cachegrind_bench.usecases.result_files import open_input, read_result, shown_name
 from cachegrind_bench.usecases.stored_runs import find_run, find_runs, name_of, runs_of
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result, Snapshot
@@ -37,6 +38,7 @@ _OF_ONE_RUN = "bmf", "github-action-benchmark"
 _HINT = "'cg-bench history export' writes such files"
 _SHOWN, _NEAR = 20, 10
 _BATCH = 200
+_MOST_TEXT = 100_000_000  # bytes, as many as a file on GitHub may have
 
 
 class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,16 +61,16 @@ def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore |
     """Add result files, and keep their `profiles` in a store of files: all, or none if one cannot be read."""
     whole: list[Result] = []
     records: dict[str, Record] = {}
-    for name in names:
-        source = read_result(name, limit=limit, note=notices.note)
-        record = run_record(source.result)
-        problem = wrong_with(record)
-        if problem is not None:
-            raise UsageError(f"{name} cannot be added: {problem}", hint="measure again to make a new one")
-        records[record.name] = record
-        if profiles is not None:
-            whole.append(source.whole())
-    with store:
+    with Waiting(notices.note).watched(counted(len(names), "result")), store:
+        for name in names:
+            source = read_result(name, limit=limit, note=notices.note)
+            record = run_record(source.result)
+            problem = wrong_with(record)
+            if problem is not None:
+                raise UsageError(f"{name} cannot be added: {problem}", hint="measure again to make a new one")
+            records[record.name] = record
+            if profiles is not None:
+                whole.append(source.whole())
         new = store.add(list(records.values()))
         if profiles is not None:
             for result in whole:
@@ -120,7 +122,11 @@ def import_file(store: Store, file: str, form: str | None, notices: Notices, *, 
         raise UsageError(f"{form} {_ONE_WAY[form]}, so it cannot be imported", hint="use jsonl, which loses nothing")
     name = shown_name(file)
     foreign = 0
-    with store, open_input(file, limit=limit, hint=_HINT, note=notices.note) as stream:
+    with (
+        store,
+        open_input(file, limit=limit, hint=_HINT, note=notices.note) as stream,
+        Waiting(notices.note).watched(f"the records of {name}"),
+    ):
         form = form or detect(stream)
         if form == "jsonl":
             names = [record.name for record in jsonl.read(stream, name)]  # all are looked at before the first is added
@@ -128,10 +134,7 @@ def import_file(store: Store, file: str, form: str | None, notices: Notices, *, 
             stream.seek(0)
             new = _add_all(store, jsonl.read_again(stream, name, names))
         else:
-            try:
-                text = stream.read().decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise FileFormatError(f"not UTF-8 text: {error.reason} at byte {error.start}", path=name) from error
+            text = _text_of(stream, name, form)
             runs, foreign = (
                 (csvformat.read(text, name), 0) if form == "csv" else github_action_benchmark.read(text, name)
             )
@@ -142,6 +145,18 @@ def import_file(store: Store, file: str, form: str | None, notices: Notices, *, 
     if foreign:
         notices.note(f"{counted(foreign, 'value')} of other tools skipped")
     return report
+
+
+def _text_of(stream: BinaryIO, name: str, form: str) -> str:
+    """Return the text of a file that is read as a whole; what is made of it takes many times its size."""
+    data = stream.read(_MOST_TEXT + 1)
+    if len(data) > _MOST_TEXT:
+        what = f"{name} is too large: of {form} at most {_MOST_TEXT} bytes are read"
+        raise UsageError(what, hint="split it, or use jsonl, which is read line by line")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"not UTF-8 text: {error.reason} at byte {error.start}", path=name) from error
 
 
 def prune(

@@ -478,6 +478,18 @@ def test_formats_of_one_run_have_that_of_the_newest_commit_or_the_one_named(cg_b
     assert json.loads(exported(cg_bench, "github-action-benchmark", "--run", "1000"))[0]["value"] == 3418
 
 
+@pytest.mark.parametrize("start", ["run,created_at\n", "[1, 2"])
+def test_a_file_that_is_read_as_a_whole_has_a_bound(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    monkeypatch.setattr("cachegrind_bench.usecases.history._MOST_TEXT", 100)
+    Path("h").write_text(start.ljust(101))
+    told = cg_bench("history", "import", "h")
+    assert told.code == 2
+    assert "h is too large: " in told.err
+    assert "at most 100 bytes are read" in told.err
+
+
 @pytest.mark.parametrize("form", ["jsonl", "csv", "github-action-benchmark"])
 def test_what_comes_through_a_pipe_is_imported_too(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, form: str
@@ -896,11 +908,21 @@ def test_a_time_that_there_is_not_is_named_by_fsck_and_can_be_pruned(cg_bench: C
     assert cg_bench("history", "fsck").code == 0
 
 
-@pytest.mark.parametrize(("command", "method"), [("list", "snapshots"), ("fsck", "check")])
+@pytest.mark.parametrize(
+    ("words", "method", "what"),
+    [
+        (["list"], "snapshots", "the records of file:{}/.cg-bench"),
+        (["fsck"], "check", "the records of file:{}/.cg-bench"),
+        (["import", "h.jsonl"], "add", "the records of h.jsonl"),
+        (["add", "run.json"], "add", "1 result"),
+    ],
+)
 def test_records_that_take_long_to_read_are_said_to_be_read(
-    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, command: str, method: str
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, words: list[str], method: str, what: str
 ) -> None:
     store(stored(1))
+    Path("h.jsonl").write_bytes(stored(2).data)
+    Path("run.json").write_bytes(stored(3).data)
     looked, look, read = threading.Event(), Waiting.look, getattr(FileStore, method)
 
     def late(waiting: Waiting, what: str, _past_s: float) -> None:
@@ -909,9 +931,9 @@ def test_records_that_take_long_to_read_are_said_to_be_read(
 
     monkeypatch.setattr(Waiting, "look", late)
     monkeypatch.setattr(FileStore, method, lambda *of: looked.wait(60) and read(*of))
-    told = cg_bench("history", command, "--store", "file:.cg-bench")
+    told = cg_bench("history", *words, "--store", "file:.cg-bench")
     assert told.code == 0
-    assert told.err.startswith(f"cg-bench: waiting for the records of file:{Path.cwd()}/.cg-bench, 2 s\n")
+    assert told.err.startswith(f"cg-bench: waiting for {what.format(Path.cwd())}, 2 s\n")
 
 
 def test_a_pipe_that_an_export_waits_for_is_named(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

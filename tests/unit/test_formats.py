@@ -116,6 +116,15 @@ def test_a_line_that_is_not_a_record_is_reported_with_its_number(line: bytes, to
     assert len(raised.value.message) < 500
 
 
+def test_a_line_longer_than_a_record_may_be_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = stored(1)
+    monkeypatch.setattr(jsonl, "MOST_BYTES", len(record.data))
+    assert list(jsonl.read(io.BytesIO(record.data), "h")) == [record]
+    monkeypatch.setattr(jsonl, "MOST_BYTES", len(record.data) - 1)
+    with pytest.raises(FileFormatError, match=f"^h:1: a line of more than {len(record.data) - 1} bytes"):
+        list(jsonl.read(io.BytesIO(record.data), "h"))
+
+
 # CSV
 
 

@@ -80,7 +80,8 @@ def read(text: str, name: str) -> tuple[list[Snapshot], int]:
             entries = msgspec.convert(document, list[Any])
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"not data of github-action-benchmark: {error}"[:300], path=name, hint=_HINT) from error
-    found = [cast("dict[str, Any]", entry) if isinstance(entry, dict) else {} for entry in entries]
+    nothing = dict[str, Any]()  # one for all, as there may be many millions of other things
+    found = [cast("dict[str, Any]", entry) if isinstance(entry, dict) else nothing for entry in entries]
     ours = [
         entry
         for entry in found

@@ -13,9 +13,15 @@ from typing import Any, BinaryIO, NoReturn
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.codec import FAMILY, decode
 from cachegrind_bench.store.checking import wrong_with
-from cachegrind_bench.store.record import RENAME_SCHEMA, Record, canonical_line, named_record, run_record, uid_of
-
-_LONGEST = 250_000_000  # bytes, as long as a result file may be
+from cachegrind_bench.store.record import (
+    MOST_BYTES,
+    RENAME_SCHEMA,
+    Record,
+    canonical_line,
+    named_record,
+    run_record,
+    uid_of,
+)
 
 
 def read(stream: BinaryIO, name: str) -> Iterator[Record]:
@@ -35,11 +41,13 @@ def read_again(stream: BinaryIO, name: str, names: Iterable[str]) -> Iterator[Re
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Return the lines that are not blank, with their numbers."""
-    pieces = iter(lambda: stream.readline(_LONGEST), b"")
+    pieces = iter(lambda: stream.readline(MOST_BYTES + 1), b"")
     return ((number, line) for number, line in enumerate(pieces, 1) if line.strip())
 
 
 def _record(line: bytes, name: str, number: int) -> Record:
+    if len(line) > MOST_BYTES:
+        raise FileFormatError(f"a line of more than {MOST_BYTES} bytes", path=name, line=number, hint=_HINT)
     try:
         document: Any = json.loads(line, parse_constant=_refuse)
         schema = str(document["schema"])
