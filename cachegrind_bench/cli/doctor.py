@@ -11,6 +11,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import Command
 from cachegrind_bench.cli.options import format_options, valgrind_option
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.waiting import Waiting
 
 _EPILOG = """\b
 Marks: ✓ in order, ! works, but less exactly or comfortably, ✗ measuring is impossible.
@@ -39,6 +40,6 @@ def command(valgrind: str | None, form: str) -> int:
         cwd = Path.cwd()
     except FileNotFoundError:
         cwd = Path("/")
-    found = examine(dict(os.environ), cwd, valgrind=valgrind)
+    found = examine(dict(os.environ), cwd, valgrind=valgrind, waiting=Waiting(output.NOTICES.note))
     output.write(diagnosis.machine(found, form, width=output.terminal_width()))
     return 0 if found.works else MeasurementError.exit_code

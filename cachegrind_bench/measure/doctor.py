@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ from cachegrind_bench.measure.session import SCRATCH_BASE, default_cpu
 from cachegrind_bench.valgrind.options import Geometry, Tool
 from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
 from cachegrind_bench.valgrind.tool import INSTALL, Valgrind, find, package_manager
+from cachegrind_bench.waiting import Waiting
 
 
 class Level(StrEnum):
@@ -78,7 +80,9 @@ _CHASE = "guest_chase"
 _TIMEOUT_MS = 60_000
 
 
-def examine(environ: Mapping[str, str], cwd: Path, *, valgrind: str | None) -> Diagnosis:
+def examine(
+    environ: Mapping[str, str], cwd: Path, *, valgrind: str | None, waiting: Waiting | None = None
+) -> Diagnosis:
     """Look at everything; nothing that is missing stops the rest from being looked at."""
     path = environ.get("PATH", os.defpath)
     found, tool_checks = _find(valgrind, environ, path)
@@ -99,7 +103,7 @@ def examine(environ: Mapping[str, str], cwd: Path, *, valgrind: str | None) -> D
             ("Valgrind", tuple(tool_checks)),
             ("the seal", tuple(seal)),
             ("machine", host_checks()),
-            ("git", git_checks(environ, cwd)),
+            ("git", git_checks(environ, cwd, waiting)),
         ),
         works=works,
     )
@@ -276,7 +280,7 @@ def yama_scope(root: Path = Path("/")) -> int | None:
     return number_in(root / "proc/sys/kernel/yama/ptrace_scope")
 
 
-def git_checks(environ: Mapping[str, str], cwd: Path) -> tuple[Check, ...]:
+def git_checks(environ: Mapping[str, str], cwd: Path, waiting: Waiting | None = None) -> tuple[Check, ...]:
     """Examine git, and the repository we are in."""
     path = environ.get("PATH", os.defpath)
     git = process.which("git", path)
@@ -284,8 +288,9 @@ def git_checks(environ: Mapping[str, str], cwd: Path) -> tuple[Check, ...]:
         install = tuple(line.replace("valgrind", "git") for line in install_lines(["valgrind"], path, root=is_root()))
         return (_warning("git", "not found: results carry no commit", *install),)
     try:
-        version = process.run([git, "--version"], env=environ, timeout=_GIT_S)
-        place = process.run([git, "rev-parse", "--show-toplevel"], env=environ, cwd=cwd, timeout=_GIT_S)
+        look = partial((waiting or Waiting()).look, "git")
+        version = process.run([git, "--version"], env=environ, timeout=_GIT_S, waiting=look)
+        place = process.run([git, "rev-parse", "--show-toplevel"], env=environ, cwd=cwd, timeout=_GIT_S, waiting=look)
     except MeasurementError as error:
         return (_warning("git", f"does not run: {error.message}"),)
     words = version.stdout.decode("utf-8", "backslashreplace").strip()
@@ -300,6 +305,8 @@ def is_root() -> bool:
 def _repository(place: process.Completed, cwd: Path) -> Check:
     if place.status == 0:
         return _fine("repository", place.stdout.decode("utf-8", "backslashreplace").strip())
+    if place.timed_out:
+        return _warning("repository", f"git has not answered for {_GIT_S} s: results carry no commit")
     complaint = place.stderr.decode("utf-8", "backslashreplace")
     if "dubious ownership" in complaint:
         return _warning(

@@ -18,6 +18,7 @@ from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store.durable import check_writable, is_there, make_folder, store_errors, write_atomic
 from cachegrind_bench.vcs.git import Git, folders_up, top_folder
+from cachegrind_bench.waiting import Waiting
 
 STORE = ".cg-bench"
 
@@ -103,9 +104,9 @@ def check_name(name: str, what: str) -> None:
         )
 
 
-def make_store(store: Path, folder: Path | None = None) -> None:
+def make_store(store: Path, folder: Path | None = None, waiting: Waiting | None = None) -> None:
     """Make the store, make git ignore it, and this folder in it. UsageError if that is not possible, or `refuse_links` refuses."""
-    refuse_links(store)
+    refuse_links(store, waiting)
     new = not os.path.lexists(store)
     make_folder(store)
     if new:  # only then, so that whoever wants baselines under version control can remove it
@@ -119,7 +120,7 @@ def make_store(store: Path, folder: Path | None = None) -> None:
         make_folder(folder)
 
 
-def refuse_links(store: Path) -> None:
+def refuse_links(store: Path, waiting: Waiting | None = None) -> None:
     """Refuse a store that is a link of the repository's, or has one above it or on the way to what is written: UsageError.
 
     Others decide where such a link leads. A link that git does not track was made here, to another disk perhaps.
@@ -130,7 +131,7 @@ def refuse_links(store: Path) -> None:
         if top is None or (link in store.parents and link.resolve().is_relative_to(top.resolve())):
             continue
         try:
-            known = Git(link.parent, environ).text("ls-files", "--", f":(literal){link.name}")
+            known = Git(link.parent, environ, waiting or Waiting()).text("ls-files", "--", f":(literal){link.name}")
         except MeasurementError as error:
             hint = "remove the link, or see to it that git works here"
             what = (

@@ -234,7 +234,7 @@ class FileStore(TreeStore):
 
     def _make(self, folder: Path) -> None:
         try:
-            make_store(self.folder, folder)
+            make_store(self.folder, folder, self._waiting)
         except UsageError as error:
             raise StoreError(error.message, hint=error.hint) from error
         durable.remove_leftovers(folder)

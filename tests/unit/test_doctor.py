@@ -25,6 +25,7 @@ from cachegrind_bench.measure.doctor import (
     yama_scope,
 )
 from cachegrind_bench.render import diagnosis
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -315,6 +316,20 @@ def test_a_git_that_does_not_run_is_reported(programs: Callable[..., str], tmp_p
     git.write_text("#!/nowhere/at/all\n")
     (check,) = git_checks({"PATH": str(git.parent)}, tmp_path)
     assert "does not run" in check.found
+
+
+def test_a_git_that_hangs_is_waited_for_with_a_line_and_reported(
+    programs: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.1)
+    monkeypatch.setattr("cachegrind_bench.measure.doctor._GIT_S", 1)
+    git, lines = Path(programs("git"), "git"), list[str]()
+    git.write_text("#!/bin/sh\n[ $1 = --version ] || exec sleep 60\n")
+    path = os.pathsep.join([str(git.parent), os.environ["PATH"]])
+    check = git_checks({"PATH": path}, tmp_path, Waiting(lines.append))[1]
+    assert lines[0].startswith("waiting for git, ")
+    assert check.level is Level.WARNING
+    assert check.found == "git has not answered for 1 s: results carry no commit"
 
 
 # --- Reports -------------------------------------------------------------------------------------------------------------

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store.baselines import Baselines, make_store
+from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.timings import SCHEMA, read_timings, write_timings
+from cachegrind_bench.vcs.git import Git, GitTimeoutError
+from cachegrind_bench.waiting import Waiting
+from tests.unit.stored import stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,3 +195,18 @@ def test_a_link_above_the_store_may_lead_within_the_repository(tmp_path: Path) -
         subprocess.run(["git", *words], cwd=tree, check=True)
     make_store(tree / "package" / ".cg-bench")
     assert (tree / "shared" / "package" / ".cg-bench" / ".gitignore").exists()
+
+
+def test_that_git_is_asked_whose_a_link_is_has_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hanging(git: Git, *_words: str) -> str:
+        git.waiting.look("git ls-files", 2.5)
+        raise GitTimeoutError("git ls-files took more than 10 s")
+
+    monkeypatch.setattr(Git, "text", hanging)
+    for name in (".git", "there"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".cg-bench").symlink_to(tmp_path / "there")
+    lines: list[str] = []
+    with pytest.raises(StoreError, match="git ls-files took more than 10 s"):
+        FileStore(tmp_path / ".cg-bench", waiting=Waiting(lines.append)).add([stored(1)])
+    assert lines == ["waiting for git ls-files, 2 s"]

@@ -24,6 +24,7 @@ from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.base import commit_to_measure
 from cachegrind_bench.usecases.result_files import read_regular, read_regular_result
 from cachegrind_bench.vcs.revisions import Repository
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.github import Client
@@ -70,7 +71,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def repository(self) -> Repository:
         """The checkout."""
-        return Repository(cwd=self.cwd, environ=dict(self.runner.environ))
+        return _repository(self.runner, self.cwd)
 
     def result(self, name: str = RESULT) -> ResultFile:
         """Return what was measured or collected, or another result of the folder."""
@@ -123,6 +124,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return done.status, errors[-1] if errors else "the reason is in the log"
 
 
+def _repository(runner: Runner, cwd: Path) -> Repository:
+    return Repository(cwd=cwd, environ=dict(runner.environ), waiting=Waiting(runner.say))
+
+
 def command_words(text: str | None, identity: str | None) -> list[str]:
     """Return the words for `run` of a command that was given as one text; none for a suite. ValueError if it is not a command."""
     if not text or not text.strip():
@@ -162,7 +167,7 @@ def plan_job(runner: Runner, request: PlanRequest, cwd: Path) -> None:
     base = ""
     if made.measure and made.compare and request.baseline == "ab":
         use_token(runner, event, request.token)
-        base = commit_to_measure(event, Repository(cwd=directory, environ=dict(runner.environ)))
+        base = commit_to_measure(event, _repository(runner, directory))
     place = runner.environ.get("RUNNER_TEMP") or tempfile.gettempdir()
     with store_errors(Path(place), "make a folder in"):
         folder = tempfile.mkdtemp(prefix="cg-bench-", dir=place)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.model.codec import decode, encode
-from tests.cli.ci.job import BASE, SLOWER, Job, base_run, noted, one, run, unescaped
+from cachegrind_bench.vcs import revisions
+from cachegrind_bench.vcs.git import Git, GitTimeoutError
+from tests.cli.ci.job import BASE, SLOWER, STORE, Job, base_run, noted, one, run, unescaped
 from tests.unit.pythons import python_profile
 from tests.unit.samples import failed_benchmark
 
@@ -173,6 +175,17 @@ def test_on_the_default_branch_too_a_benchmark_that_failed_is_an_error_beside_th
 def test_a_checkout_of_another_commit_than_the_jobs_is_judged_even_on_the_default_branch(job: Job) -> None:
     job.has(run(one(1_100_000), sha="c" * 40), base_run()).compared()
     assert job.step("gate", "--hold", "failure").code == 1
+
+
+def test_a_git_that_hangs_is_waited_for_with_a_line(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hanging(repository: Git, _name: str) -> None:
+        repository.waiting.look("git rev-parse", 2.5)
+        raise GitTimeoutError("git rev-parse took more than 10 s")
+
+    monkeypatch.setattr(revisions.Repository, "commit", hanging)
+    told = job.pull_request().has(SLOWER).step("compare", *STORE)
+    assert told.code == 4
+    assert told.out.startswith("cg-bench: waiting for git rev-parse, 2 s\n")
 
 
 def test_a_gate_without_a_comparison_or_a_result_is_an_error(job: Job) -> None:
