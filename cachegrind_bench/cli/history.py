@@ -277,7 +277,7 @@ def prune_command(
         raise UsageError(
             "say which runs to keep or to remove", hint="as in --before 2025-01-01, --keep 500, or a run's id"
         )
-    with opened_store(options) as store:
+    with opened_store(options) as store, _watched(store):
         output.write(history.prune(store, runs, output.NOTICES, before=before, keep=keep, dry_run=dry_run))
 
 
@@ -293,7 +293,7 @@ def rename_command(old: str, new: str, **options: Any) -> None:
     if not new.strip() or old == new or printable(new) != new:
         why = "the old one" if old == new else "not UTF-8" if new.strip() else "empty"
         raise UsageError(f"the new name is {why}", hint="give another name")
-    with opened_store(options) as store:
+    with opened_store(options) as store, _watched(store):
         output.write(history.rename(store, old, new, output.NOTICES))
 
 
@@ -315,7 +315,7 @@ def compact_command(*, before: str | None, **options: Any) -> None:
         datetime.strptime(month, "%Y-%m")  # noqa: DTZ007 - whether there is such a month
     except ValueError:
         raise UsageError(f"--before {month!r} is not a month", hint="as in --before 2026-01") from None
-    with opened_store(options) as store:
+    with opened_store(options) as store, _watched(store):
         folded = store.compact(month)
         output.write(f"folded {counted(folded, 'run')} of the months before {month} in {plain(store.url)}\n")
 
@@ -339,7 +339,7 @@ def sync_command(*, source: str | None, target: str | None, **_: Any) -> None:
     """
     if source is None and target is None:
         raise UsageError("neither --from nor --to was given", hint="as in --from git:cg-bench-data@origin")
-    with named_store(source) as giving, named_store(target) as taking:
+    with named_store(source) as giving, named_store(target) as taking, _watched(giving):
         if giving.url == taking.url:
             raise UsageError(f"both are {giving.url}", hint="name a different store by --from or --to")
         if source is not None and not giving.exists():

@@ -913,6 +913,9 @@ def test_a_time_that_there_is_not_is_named_by_fsck_and_can_be_pruned(cg_bench: C
     [
         (["list"], "snapshots", "the records of file:{}/.cg-bench"),
         (["fsck"], "check", "the records of file:{}/.cg-bench"),
+        (["prune", "--keep", "1"], "survey", "the records of file:{}/.cg-bench"),
+        (["rename", "sieve", "read"], "snapshots", "the records of file:{}/.cg-bench"),
+        (["compact"], "compact", "the records of file:{}/.cg-bench"),
         (["import", "h.jsonl"], "add", "the records of h.jsonl"),
         (["add", "run.json"], "add", "1 result"),
     ],
