@@ -21,8 +21,8 @@ from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture
 from cachegrind_bench.hermetic.listings import Listings
 from cachegrind_bench.hermetic.place import Translation, rewritten
-from cachegrind_bench.hermetic.process_memory import executing, peak_memory_kb, peek
-from cachegrind_bench.hermetic.syscall_filter import AFFINITY, PLAIN_READING_MASK
+from cachegrind_bench.hermetic.process_memory import executing, group_of, parent_of, peak_memory_kb, peek
+from cachegrind_bench.hermetic.syscall_filter import AFFINITY, PLAIN_READING_MASK, TO_THREADS
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _CACHE = fake_proc.CACHE.encode() + b"\0"
 _LONGEST_NAME = max(map(len, (*fake_proc.NAMES, fake_proc.MAPS, _CACHE)))
 _LONGEST_PATH = 4096
 _LONGEST_ANSWER = 1 << 20
+_INT = 0xFFFFFFFF
 _MASK_BYTES = 8  # of a set of CPUs; the kernel's is longer where more than 64 are possible
 
 
@@ -78,6 +79,8 @@ class Supervisor:
         if self._time is not None:
             self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
         self._processes = ProcessTable(root, orders)
+        guard = os.getppid()
+        self._not_to_stop = {os.getpid(), guard, parent_of(guard)}
 
     def serve_one(self) -> None:
         """Receive one notification and answer it. OSError(EBADF) and the like end the service."""
@@ -111,6 +114,8 @@ class Supervisor:
         """Return (whether we answer instead of the kernel, the value)."""
         if self._recorder is not None and self._recorder.take(name, thread, args):
             return False, 0
+        if name in TO_THREADS and (target := args[TO_THREADS[name]] & _INT) and group_of(target) in self._not_to_stop:
+            raise _RefuseError(errno.EPERM)
         if name == "getrandom":
             return True, self._getrandom(ident, thread, args[0], args[1])
         if name in ("openat", "open"):

@@ -33,7 +33,9 @@ _LOW = 0xFFFFFFFF
 # What stops, ends, starves or changes another process, and which argument names it.
 _SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 _SCHEDULING = ("sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
-_AIMED = {"ptrace": 1} | dict.fromkeys((*_SIGNALS, *_SCHEDULING, "process_vm_writev", "prlimit64"), 0)
+_AIMED = {"ptrace": 1, "setpriority": 1} | dict.fromkeys((*_SIGNALS, *_SCHEDULING, "process_vm_writev", "prlimit64"), 0)
+# Those that reach a process by the number of any of its threads, also of one that begins after the filter was installed.
+TO_THREADS = {name: place for name, place in _AIMED.items() if name not in {"tgkill", "rt_tgsigqueueinfo"}}
 # linux/include/uapi/asm-generic/fcntl.h, ioctls.h, sockios.h: who is sent a signal when a file is ready
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
 
@@ -45,6 +47,9 @@ class Condition(NamedTuple):
     values: tuple[int, ...]
     mask: int = _LOW
     among: bool = True
+
+
+_ANY_SIGNAL = Condition(1, (0,), among=False)
 
 
 class Trap(NamedTuple):
@@ -123,7 +128,8 @@ def traps(table: Architecture, *, clock: bool, files: bool = False) -> list[Trap
     followed = ("execve", "execveat", "clone", "clone3", "fork", "vfork", "exit_group")
     recorded = CALLS if files else ()
     wanted = [Trap(table.calls[name]) for name in dict.fromkeys((*followed, *recorded)) if name in table.calls]
-    answered = ("getrandom", "sysinfo", "getdents64", "getrlimit", "prlimit64", *AFFINITY)
+    wanted += [Trap(table.calls[name], (_ANY_SIGNAL,) if name in _SIGNALS else ()) for name in TO_THREADS]
+    answered = ("getrandom", "sysinfo", "getdents64", "getrlimit", "sched_getaffinity", "getcpu")
     wanted += [Trap(table.calls[name]) for name in answered]
     if "open" in table.calls:
         wanted.append(Trap(table.calls["open"], (Condition(1, (os.O_RDONLY,), PLAIN_READING_MASK),)))
@@ -157,7 +163,7 @@ def refusals(table: Architecture, processes: Sequence[int]) -> list[Trap]:
     return [
         *unknown,
         *aimed,
-        Trap(calls["kill"], (Condition(0, groups), Condition(1, (0,), among=False)), errno.EPERM),
+        Trap(calls["kill"], (Condition(0, groups), _ANY_SIGNAL), errno.EPERM),
         Trap(calls["setpriority"], (Condition(1, tuple(map(abs, processes))),), errno.EPERM),
         Trap(calls["setpriority"], (Condition(0, (os.PRIO_USER,)),), errno.EPERM),
         Trap(calls["fcntl"], (Condition(1, (_F_SETOWN,)), Condition(2, groups)), errno.EPERM),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -339,6 +340,40 @@ int main(void) {
 def test_a_program_cannot_stop_or_end_the_launcher(cg_bench: CgBench, compile_c: CompileC, before: list[str]) -> None:
     finished = cg_bench.run(compile_c(ATTACKS), options=["--timeout", "5"], before=before)
     assert finished.code == 0, finished.stderr
+
+
+# Signals the first thread of cg-bench that is newer than the filter; the signal is harmless.
+LATER = """
+import os, signal, sys, time
+def parent(pid):
+    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+cg_bench = parent(parent(os.getppid()))
+threads = set(os.listdir(f"/proc/{cg_bench}/task"))
+open("ready", "w").close()
+for _ in range(2000):
+    for thread in {*os.listdir(f"/proc/{cg_bench}/task")} - threads:
+        try:
+            os.kill(int(thread), signal.SIGURG)
+        except ProcessLookupError:
+            continue
+        except PermissionError:
+            os.kill(os.getpid(), signal.SIGURG)
+            sys.exit()
+        sys.exit(f"{thread} of {cg_bench} was signalled")
+    time.sleep(0.01)
+sys.exit("cg-bench has started no thread")
+"""
+
+
+def test_a_thread_of_cg_bench_that_is_newer_than_the_filter_is_not_signalled(cg_bench: CgBench) -> None:
+    (cg_bench.cwd / "later.py").write_text(LATER)
+    wait = "sh -c 'until [ -e ready ]; do sleep 0.1; done'"
+    others = [f'[[benchmark]]\nid = "{number}"\ncommand = ["true"]\nprepare = "{wait}"\n' for number in range(5)]
+    (cg_bench.cwd / "cg-bench.toml").write_text(
+        f'[[benchmark]]\nid = "a"\ncommand = [{json.dumps(sys.executable)}, "later.py"]\n{"".join(others)}'
+    )
+    finished = cg_bench("run", "-j", "2", "--warmup", "0")
+    assert finished.code == 0, finished.stdout + finished.stderr
 
 
 # Stops or kills the launcher, with `b` its guard as well, without the filter that refuses it. There is a daemon by then.
