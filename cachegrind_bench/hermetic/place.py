@@ -133,7 +133,7 @@ def rewritten(path: bytes, places: Translation) -> bytes | None:
         return None
     try:
         with opened(places.real_bytes(path)) as descriptor, open(descriptor, "rb", 0, closefd=False) as file:
-            data = file.read(_LONGEST + 1)
+            data = file.read(_LONGEST + 1) or b""  # a pipe with a writer, but nothing in it, has None
     except OSError:
         return None
     found = data

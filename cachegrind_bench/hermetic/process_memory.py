@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from cachegrind_bench.hermetic.kernel import descriptor_of
 
-_MOST_ARGUMENTS = 10_000
+_MOST_ARGUMENTS, _MOST_BYTES = 10_000, 6 << 20  # three quarters of 8 MiB (fs/exec.c, bprm_set_stack_limit)
 _THREADS, _STARTED = 17, 19  # places of num_threads and starttime (fields 20 and 22) behind the name in /proc/PID/stat
 
 
@@ -48,13 +48,16 @@ def peek_string(thread: int, address: int) -> bytes:
 
 
 def strings(thread: int, address: int) -> list[str]:
-    """Read a list of strings, such as the arguments of an exec."""
+    """Read a list of strings, such as the arguments of an exec: as many as the kernel would take."""
     found: list[str] = []
-    while len(found) < _MOST_ARGUMENTS:
+    left = _MOST_BYTES
+    while len(found) < _MOST_ARGUMENTS and left > 0:
         (pointer,) = struct.unpack("=Q", peek(thread, address, 8))
         if not pointer:
             break
-        found.append(os.fsdecode(peek_string(thread, pointer)))
+        text = peek_string(thread, pointer)
+        found.append(os.fsdecode(text))
+        left -= len(text)
         address += 8
     return found
 

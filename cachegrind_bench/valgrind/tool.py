@@ -139,7 +139,7 @@ def _library_candidates(launcher: Path, wrapper: Path, named: str | None) -> Ite
 def _version(launcher: str, libexec: str, path: str) -> str:
     # The tool is named, since the default one (Memcheck) is a package of its own in places.
     done = process.run([launcher, "--tool=cachegrind", "--version"], env={"VALGRIND_LIB": libexec}, timeout=20)
-    match = re.match(rb"valgrind-(\d+(?:\.\d+)*)", done.stdout)
+    match = re.match(rb"valgrind-(\d{1,9}(?:\.\d{1,9}){1,9})", done.stdout)
     if match is None:
         text = (done.stderr or done.stdout).decode("utf-8", "backslashreplace").strip()
         raise NoValgrindError(

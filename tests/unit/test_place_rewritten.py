@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import marshal
+import os
+from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.hermetic.place import _in_marshal
+from cachegrind_bench.hermetic.place import Translation, _in_marshal, rewritten
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_strings_that_begin_with_the_path_get_the_other_one_and_its_length() -> None:
@@ -19,3 +24,13 @@ def test_strings_that_begin_with_the_path_get_the_other_one_and_its_length() -> 
 def test_a_path_without_the_head_of_a_string_stays(before: int) -> None:
     for data in (b"a" * before + b"/srv", b"a" * before + b"/srv/x", b"a" * before + b"/srv/z"):
         assert _in_marshal(data, b"/srv", b"/mnt") == data
+
+
+def test_a_pipe_in_place_of_such_a_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x.pth"
+    os.mkfifo(path)
+    for flags in (None, os.O_RDWR):  # without a writer, and with one
+        writer = None if flags is None else os.open(path, flags)
+        assert rewritten(os.fsencode(path), Translation((("/srv", "/mnt"),))) is None
+        if writer is not None:
+            os.close(writer)
