@@ -17,7 +17,7 @@ from contextlib import suppress
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.place import BASE, BESIDE, PROJECT, ROOT, Pair
-from cachegrind_bench.hermetic.process_memory import parent_of
+from cachegrind_bench.hermetic.process_memory import ancestors_of
 from cachegrind_bench.hermetic.scheduling import become_program
 from cachegrind_bench.hermetic.syscall_filter import install_filter, install_refusals, refusals, traps
 
@@ -105,14 +105,15 @@ def _install(orders: Orders, seal: dict[str, str]) -> int | None:
     if table is None:
         seal["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None
-    launcher = os.getppid()
-    guard = parent_of(launcher)
-    cg_bench = parent_of(guard)
-    groups = {-launcher, -guard, -os.getpgid(cg_bench), -1} - {0}  # -1: all there are
-    threads = [
-        int(name) for name in os.listdir(f"/proc/{cg_bench}/task")[:_MOST_THREADS]
-    ]  # each can be stopped by its own number
-    refused = refusals(table, [launcher, guard, cg_bench, *sorted(groups), *sorted(threads)])
+    # The launcher, its guard, the cg-bench that measures, one that called it, as `ab` does, and who called that.
+    above = ancestors_of(os.getpid())
+    groups = {-1}  # all there are
+    for pid in above:
+        with suppress(OSError):
+            groups.add(-os.getpgid(pid))
+    # Each thread can be stopped by its own number.
+    threads = [int(name) for pid in above[2:3] for name in os.listdir(f"/proc/{pid}/task")[:_MOST_THREADS]]
+    refused = refusals(table, [*above, *sorted(groups - {0}), *sorted(threads)])
     followed = traps(table, clock=orders.clock is not None, files=orders.record_files)
     try:
         return install_filter(table, [*refused, *followed])

@@ -21,7 +21,7 @@ from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture
 from cachegrind_bench.hermetic.listings import Listings
 from cachegrind_bench.hermetic.place import Translation, rewritten
-from cachegrind_bench.hermetic.process_memory import executing, group_of, parent_of, peak_memory_kb, peek
+from cachegrind_bench.hermetic.process_memory import ancestors_of, executing, group_of, peak_memory_kb, peek
 from cachegrind_bench.hermetic.syscall_filter import AFFINITY, PLAIN_READING_MASK, TO_THREADS
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
@@ -79,8 +79,7 @@ class Supervisor:
         if self._time is not None:
             self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
         self._processes = ProcessTable(root, orders)
-        guard = os.getppid()
-        self._not_to_stop = {os.getpid(), guard, parent_of(guard)}
+        self._not_to_stop = {os.getpid(), *ancestors_of(os.getpid())}
 
     def serve_one(self) -> None:
         """Receive one notification and answer it. OSError(EBADF) and the like end the service."""

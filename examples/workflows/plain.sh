@@ -66,5 +66,5 @@ fi
 # Many CIs fetch one branch only. A shallow clone stays shallow: cg-bench fetches what it needs.
 shallow=
 if [ "$(git rev-parse --is-shallow-repository)" = true ]; then shallow=--depth=50; fi
-git fetch --quiet --no-tags $shallow "$REMOTE" "+refs/heads/$TARGET:refs/remotes/$REMOTE/$TARGET"
+git fetch --quiet --no-tags $shallow -- "$REMOTE" "+refs/heads/$TARGET:refs/remotes/$REMOTE/$TARGET"
 "$cg_bench" diff "merge-base:$REMOTE/$TARGET" "$OUT/result.json" --store "$STORE" --markdown "$OUT/report.md"

@@ -8,7 +8,8 @@ set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
 fail() {
-    echo "::error title=cg-bench::$*"
+    # In one line, as another one may begin with a command.
+    printf '::error title=cg-bench::%s\n' "$(printf %s "$*" | tr -d '\r\n')"
     exit 1
 }
 

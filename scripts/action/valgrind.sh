@@ -43,7 +43,8 @@ case ${INPUT_VALGRIND:-system} in
         echo "::endgroup::"
         ;;
     *)
-        echo "::error title=cg-bench::valgrind: '$INPUT_VALGRIND' is neither 'system' nor 'skip'"
+        # In one line, as another one may begin with a command.
+        printf "::error title=cg-bench::valgrind: '%s' is neither 'system' nor 'skip'\n" "$(printf %s "$INPUT_VALGRIND" | tr -d '\r\n')"
         exit 2
         ;;
 esac

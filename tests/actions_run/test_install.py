@@ -97,6 +97,17 @@ def test_a_wrong_word_for_valgrind_is_refused(place: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r", "\\n"])
+def test_no_input_begins_another_line_of_the_log(place: Path, newline: str) -> None:
+    hostile = f"x{newline}::error::y"
+    for done in (
+        run(VALGRIND, place, CG_BENCH_PYTHON=sys.executable, INPUT_VALGRIND=hostile),
+        run(INSTALL, place, INPUT_PYTHON=hostile),
+    ):
+        assert done.returncode in {1, 2}
+        assert len(done.stdout.splitlines()) == 1
+
+
 def test_what_the_action_installs_is_what_the_package_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     wanted = [

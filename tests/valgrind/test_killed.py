@@ -323,6 +323,7 @@ int main(void) {
             REFUSED(kill(number, SIGURG));
             REFUSED(syscall(SYS_tkill, number, SIGURG));
         }
+    for (pid_t above = launcher; above; above = parent_of(above)) REFUSED(kill(above, SIGURG));  // one may be `cg-bench ab`
     signal(SIGUSR1, SIG_IGN);
     return kill(launcher, 0) || kill(getpid(), SIGUSR1) || kill(0, SIGUSR1);
 }
