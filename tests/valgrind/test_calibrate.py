@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,10 +20,9 @@ from cachegrind_bench.usecases.calibration import calibrated
 from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.valgrind.options import Geometry
 from tests.conftest import without
+from tests.valgrind.conftest import COMMAND, environment
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cachegrind_bench.model.calibration import Fit, Sample
     from tests.conftest import CompileC
     from tests.valgrind.conftest import CgBench
@@ -63,6 +66,22 @@ def test_kernels_are_timed_and_counted_in_the_same_geometry(
     assert (model.kernels, model.geometry) == (len(KERNELS), str(Geometry()))
     assert model.compiler == Compiler.find(environ).version
     assert all(weight.low <= weight.picoseconds <= weight.high for weight in model.weights.values())
+
+
+def test_kernels_do_not_outlive_a_calibration_that_is_killed(tmp_path: Path) -> None:
+    words = [*COMMAND, "calibrate", "here"]
+    env = environment({"TMPDIR": str(tmp_path)})
+    with subprocess.Popen(words, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as calibration_run:
+        assert calibration_run.stderr is not None
+        assert any("timing the kernels" in line for line in calibration_run.stderr)
+        time.sleep(0.3)
+        calibration_run.kill()
+    time.sleep(0.1)
+    command_lines: list[bytes] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            command_lines.append(path.read_bytes())
+    assert not [line for line in command_lines if os.fsencode(tmp_path) in line]
 
 
 def test_the_clock_or_the_hardware_is_held_against_an_execution_under_valgrind(
