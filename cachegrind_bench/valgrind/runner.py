@@ -179,7 +179,8 @@ class ValgrindRunner:
         outcome, log = self.execute(target, Tool.CALLGRIND)
         with reading_out_files():
             regions = region_accounts(self.scratch.out, outcome, target.argv, calls=target.calls)
-        return {name: _measurement(Tool.CALLGRIND, outcome, log, accounts) for name, accounts in regions.items()}
+        share = replace(outcome, wall_ms=outcome.wall_ms // max(1, len(regions)))
+        return {name: _measurement(Tool.CALLGRIND, share, log, accounts) for name, accounts in regions.items()}
 
     def execute(self, target: Target, tool: Tool, lines: Sequence[Sequence[str]] = ()) -> tuple[Outcome, str]:
         """Execute once under Valgrind, and leave its out files in the scratch directory; also return Valgrind's log.
