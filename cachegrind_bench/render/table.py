@@ -106,7 +106,7 @@ def _brief(rows: Sequence[Row], width: int | None, ids: int) -> tuple[list[Row],
     """Return rows (the first is the heading) whose ids have lost what all begin with, and that, where they are too wide."""
     whole = list(zip(*zip_longest(*rows, fillvalue=""), strict=True))
     start = common_start([row[ids] for row in rows[1:]]) if is_wider(whole, width) else ""
-    return [(*row[:ids], row[ids].removeprefix(start), *row[ids + 1 :]) for row in rows], start
+    return [(*row[:ids], plain(row[ids].removeprefix(start)), *row[ids + 1 :]) for row in rows], start
 
 
 def fitted(

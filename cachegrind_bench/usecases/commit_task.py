@@ -18,9 +18,11 @@ from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.probe import probe
 from cachegrind_bench.measure.session import SCRATCH_BASE, default_cpu, identify
 from cachegrind_bench.model.result import comparability_key
+from cachegrind_bench.store.durable import read_file
 from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.last_run import cache_folder
 from cachegrind_bench.usecases.measurement import MeasureRequest, valgrind_setup_of
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.worktrees import Overlay, Worktree
 from cachegrind_bench.vcs.revisions import Repository
@@ -96,7 +98,7 @@ def measure(order: Order, waiting: Waiting | None = None) -> Answer:
         target = slot.path / "result.json"
         try:
             place.measure(order.sha, order.words, target)
-            result = target.read_bytes()
+            result = read_file(target, DEFAULT_LIMIT)
         except MeasurementError as error:
             why = error.message.removeprefix(f"{order.sha[:12]} could not be measured: ")  # each says so by itself
             failure = "\n".join((why, *"".join(said)[-_KEPT:].splitlines()[-_LINES:]))

@@ -28,10 +28,10 @@ from cachegrind_bench.model.codec import ResultFile, encode
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import some
 from cachegrind_bench.startup.exchange import CHECKOUT, RESULTS
-from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
+from cachegrind_bench.store.durable import check_writable, make_folder, read_file, write_atomic
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
-from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_bytes, read_result
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_regular_result
 from cachegrind_bench.usecases.saving import left_if_unwritten
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
 from cachegrind_bench.vcs.git import Git, top_folder, without_repository
@@ -117,7 +117,9 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 guarded=True,
                 tidies=True,
             )
-        if done.status not in (0, MeasurementError.exit_code) or not target.exists():
+        if (
+            done.status not in (0, MeasurementError.exit_code) or not target.is_file()
+        ):  # the program may have made a pipe there
             raise MeasurementError(
                 f"{sha[:12]} could not be measured: cg-bench run ended with {done.end}",
                 hint="its output is above; benchmarks and configuration are those of that commit",
@@ -134,7 +136,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         self.measure(sha, words, target)
         folders = self.folder / "tree", top_of(self.repository)
         here, there = (json.dumps(os.path.join(path, ""))[1:-1].encode() for path in folders)
-        data = read_bytes(str(target), limit=limit).replace(here, there)
+        data = read_file(target, limit).replace(here, there)
         return Side(name=name, file=ResultFile(data, str(target)))
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
@@ -399,7 +401,7 @@ def _cost(place: Worktree, words: Sequence[str], names: Collection[str], model: 
     target.unlink(missing_ok=True)
     place.notices.note(f"measuring {sha[:12]}")
     place.measure(sha, words, target)
-    result = read_result(str(target)).result
+    result = read_regular_result(target).result
     found = next((item for item in result.benchmarks if item.id in names), None)
     if found is None or found.counts is None:
         why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
 
+from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.usecases.backfill import BackfillRequest, Past, past_of
@@ -84,6 +86,25 @@ def test_a_worktree_has_an_absolute_path_whatever_tmpdir_is(
     revisions = Revisions(repository.path, repository.environ)
     with opened_worktree(revisions, Mock(), SelectRequest()) as place:
         assert place.folder.is_absolute()
+
+
+def test_a_pipe_in_place_of_the_result_of_a_commit_is_not_waited_for(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = process.run
+
+    def run(words: list[str], **how: Any) -> Any:
+        if "cachegrind_bench" not in words:  # git
+            return real(words, **how)
+        os.mkfifo(words[words.index("-o") + 1])
+        return Mock(status=4, end="exit status 4")
+
+    monkeypatch.setattr(process, "run", run)
+    revisions = Revisions(repository.path, repository.environ)
+    sha = repository.git("rev-parse", "HEAD")
+    refused = pytest.raises(MeasurementError, match="could not be measured: cg-bench run ended with exit status 4")
+    with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
+        place.side("main", sha, ("--", "true"))
 
 
 def test_every_nth_commit_is_measured_in_any_case(repository: Repository) -> None:

@@ -317,6 +317,13 @@ def test_a_narrow_table_of_long_ids_loses_columns_before_names(width: int) -> No
     )
 
 
+def test_an_id_that_loses_its_beginning_begins_no_command_to_github() -> None:
+    ids = (f"folder/{name}::error title=x::{'y' * 60}" for name in ("", "b"))
+    text = table.render(suite(result(*(benchmark(id=name) for name in ids))), width=80)
+    assert "all ids begin with folder/" in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
+
+
 def test_runs_under_different_layouts_are_no_noise() -> None:
     item = benchmark(runs=(Run(layout=0, counts=VECTOR), Run(layout=1, counts=times(VECTOR, 2))))
     assert as_table(item).splitlines()[2:] == [
