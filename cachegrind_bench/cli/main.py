@@ -257,7 +257,10 @@ def _bisects(file: Path) -> bool:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; errors are reported on stderr."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    status = _run(words)
+    try:
+        status = _run(words)
+    except KeyboardInterrupt:  # while an error was reported
+        status = INTERRUPTED
     command = next((word for word in words if not word.startswith("-")), "")  # none of our own options takes a value
     return _CODES.get(command, {}).get(status, status)
 

@@ -396,3 +396,14 @@ def test_a_clock_that_python_cannot_read_is_an_error_of_one_line(
         2,
         "cg-bench: error: the clock of this machine is past the year 2262\n  set it right\n",
     )
+
+
+def test_an_interrupt_while_an_error_is_reported_is_no_traceback(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cachegrind_bench.cli.main._report", interrupted)
+    told = cg_bench("nonsense")
+    assert (told.code, told.err) == (130, "")
