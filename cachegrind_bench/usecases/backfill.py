@@ -249,8 +249,8 @@ def _commits(request: BackfillRequest, repository: Repository) -> tuple[tuple[st
     base, dots, _tip = request.revisions.partition("..")
     words = ["rev-list", "--reverse", *([] if request.all_commits else ["--first-parent"])]
     words += [] if request.since is None else [f"--since={request.since}"]
-    # A range of git's begins after its first commit, which is what the steps are measured against.
     top_of(repository)  # what keeps git from working at all is not due to the revisions
+    # A range of git's begins after its first commit, which is what the steps are measured against.
     first = [sha] if dots and (sha := repository.named(base)) is not None else []
     try:
         listed = repository.text(*words, "--end-of-options", request.revisions, "--").split()

@@ -146,24 +146,9 @@ def _read(
     One that is cut off is left out for each process that was killed in the end, which was writing it; but not the command's own.
     """
     cut = 0
-    read: list[tuple[str, Profile, str, CallGraph | None]]
     for found in out_files(tool, out, outcome.images):
         try:
-            if tool is Tool.CACHEGRIND:
-                argv = [os.fsencode(argument) for argument in (found.image.argv if found.image else command)]
-                file = parse_cachegrind(found.path, command=argv, lines=lines)
-                read = [("", in_order(file.profile), file.command_line, None)]
-            else:
-                from cachegrind_bench.model.call_graph import every, of_system
-                from cachegrind_bench.valgrind.callgrind_file import parse_callgrind  # one of both parsers is enough
-                from cachegrind_bench.valgrind.code_log import read_code
-
-                code = read_code(out, found.pid)
-                parts = parse_callgrind(found.path, lines=lines, calls=every if calls else of_system, code=code)
-                read = [
-                    (part.trigger, in_cachegrinds_terms(part, lines=lines), part.command_line, _whole_calls(part))
-                    for part in parts
-                ]
+            read = _read_one(tool, found, command, lines=lines, calls=calls)
         except FileFormatError as error:
             cut += 1
             if (
@@ -176,6 +161,25 @@ def _read(
             raise
         for trigger, profile, command_line, graph in read:
             yield _Piece(found.index, found.pid, trigger), found.executable(command_line, command), profile, graph
+
+
+def _read_one(
+    tool: Tool, found: OutPath, command: Sequence[str], *, lines: bool, calls: bool
+) -> list[tuple[str, Profile, str, CallGraph | None]]:
+    """Return of each part of an out file its trigger, its profile, the command line in it and its calls."""
+    if tool is Tool.CACHEGRIND:
+        argv = [os.fsencode(argument) for argument in (found.image.argv if found.image else command)]
+        file = parse_cachegrind(found.path, command=argv, lines=lines)
+        return [("", in_order(file.profile), file.command_line, None)]
+    from cachegrind_bench.model.call_graph import every, of_system
+    from cachegrind_bench.valgrind.callgrind_file import parse_callgrind  # one of both parsers is enough
+    from cachegrind_bench.valgrind.code_log import read_code
+
+    code = read_code(found.path.parent, found.pid)
+    parts = parse_callgrind(found.path, lines=lines, calls=every if calls else of_system, code=code)
+    return [
+        (part.trigger, in_cachegrinds_terms(part, lines=lines), part.command_line, _whole_calls(part)) for part in parts
+    ]
 
 
 class OutPath(msgspec.Struct, frozen=True, kw_only=True):
