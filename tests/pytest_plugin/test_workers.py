@@ -51,6 +51,16 @@ def test_lanes_take_the_cpu_that_is_free_beside_other_runs_and_never_one_cpu_twi
     assert [workers._cpu(wanted) for wanted in (2, 2, 1, 3)] == [2, 3, 1, 0]
 
 
+def test_native_lanes_have_the_cpus_that_as_many_measured_ones_leave(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers.native = True
+    monkeypatch.setattr(workers, "_rehearse", lambda _worker, cpu: cpu)
+    lanes = [Worker(Exchange(f"/none/{number}")) for number in range(3)]
+    with workers.serving(lanes):
+        assert [cast("Any", lane.future.result()) for lane in lanes] == [0, 3, 2]
+
+
 def test_what_interrupts_the_start_of_lanes_ends_those_that_have_begun(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,7 +30,7 @@ from cachegrind_bench.harness.pytest_session.results import (
     failure_text,
     read_costs,
 )
-from cachegrind_bench.harness.pytest_session.workers import CALLS, Place, Worker, Workers, warm_up
+from cachegrind_bench.harness.pytest_session.workers import CALLS, Place, Worker, Workers
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
@@ -108,7 +109,7 @@ def run(
             bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings), echo=echo, relay=relay
         ) as lanes:
             if rehearse:
-                place, caches = _rehearse(bench, relay, slot=len(lanes))
+                place, caches = _rehearse(bench, relay)
                 bench = dataclasses.replace(bench, place=place)
                 # At another place, or they may have compiled what they should have found compiled.
                 if place.keep or any(lane.is_older_than(caches) for lane in lanes):
@@ -137,28 +138,48 @@ class _AgainError(Exception):
         self.bench = bench
 
 
-def _rehearse(bench: Bench, relay: Relay, *, slot: int) -> tuple[Place, Sequence[str]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rehearsed:
+    """What became of all benchmarks without Valgrind, by the ids of their nodes, and why they could not be at a constant path.
+
+    `caches` are the folders of the compiled modules that were looked for before the first file of tests.
+    """
+
+    passed: set[str]
+    late: set[str]
+    look_ups: dict[str, LookUps]
+    caches: Sequence[str]
+    refused: str
+
+
+def _rehearse(bench: Bench, relay: Relay) -> tuple[Place, Sequence[str]]:
     """Run all benchmarks without Valgrind, and return where they pass: at a constant path, or else where they are.
 
     And the folders of the compiled modules that were looked for before the first file of tests.
     """
-    collected, settings, place = bench.collected, bench.settings, bench.place
-    with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder, TimeLimit(settings.timeout_ms) as limit:
+    place, items = bench.place, bench.collected.items
+    first = _rehearsed(bench, relay)
+    if len(first.passed | first.late) < len(items):
+        kept = dataclasses.replace(place, keep=first.refused or "benchmarks fail at another path")
+        second = _rehearsed(dataclasses.replace(bench, place=kept), relay)
+        if second.passed > first.passed or first.refused:
+            first, place = second, kept
+    return dataclasses.replace(place, look_ups=first.look_ups), first.caches
 
-        def rehearsed(place: Place, name: str) -> tuple[Lane, str]:
-            lane = Lane(collected, collected.items, Exchange(str(folder.path / name)), limit, relay)
-            with closing(lane):
-                lane.order(settings.warm_up, BATCHES, place.paths)
-                lane.release({})
-                return lane, warm_up(bench.valgrind_setup, place, lane.exchange, limit.watching, slot=slot)
 
-        first, refused = rehearsed(place, "all")
-        if len(first.passed() | first.late()) < len(collected.items):
-            kept = dataclasses.replace(place, keep=refused or "benchmarks fail at another path")
-            second, _ = rehearsed(kept, "anew")
-            if second.passed() > first.passed() or refused:
-                first, place = second, kept
-        return dataclasses.replace(place, look_ups=first.look_ups()), first.caches()
+def _rehearsed(bench: Bench, relay: Relay) -> _Rehearsed:
+    """Run all benchmarks without Valgrind. What fails will fail again, and is reported then."""
+    with serving(bench, bench.collected.items, BATCHES, relay=relay, native=True) as lanes:
+        for lane in lanes:
+            lane.release({})
+        wait([lane.future for lane in lanes])
+        return _Rehearsed(
+            passed=set[str]().union(*(lane.passed() for lane in lanes)),
+            late=set[str]().union(*(lane.late() for lane in lanes)),
+            look_ups={nodeid: found for lane in lanes for nodeid, found in lane.look_ups().items()},
+            caches=[folder for lane in lanes for folder in lane.caches()],
+            refused=next(filter(None, (lane.why_moved() for lane in lanes)), ""),
+        )
 
 
 class _Part(msgspec.Struct):
@@ -241,14 +262,15 @@ def serving(
     items: Sequence[Item],
     batches: tuple[int, ...],
     *,
-    read: Callable[[Lane, Path, Any], object],
+    read: Callable[[Lane, Path, Any], object] = lambda _lane, _out, _maps: None,
+    native: bool = False,
     echo: Callable[[bytes], None] = lambda _chunk: None,
     collect: Collect = CALLS,
     relay: Relay | None = None,
 ) -> Generator[list[Lane]]:
     """Measure these items meanwhile, in lanes of about the same length: those of a file stay together as far as that goes.
 
-    The measured processes start, and wait until their lane is released. `read` gets each lane whose process has ended, as `Workers` says.
+    The processes start, and wait until their lane is released. `read` and `native` are as in `Workers`.
     """
     settings, place = bench.settings, bench.place
     count = max(1, min(settings.jobs, len(items)))
@@ -267,6 +289,7 @@ def serving(
             echo=echo,
             collect=collect,
             watch=limit.watching,
+            native=native,
         )
         with ExitStack() as stack:
             for lane in lanes:

@@ -1,17 +1,17 @@
-"""Starts the measured processes, one for each lane. Knows Valgrind's sessions; must not know pytest's items."""
+"""Starts the processes of lanes, measured ones and native ones. Knows Valgrind's sessions; must not know pytest's items."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cachegrind_bench.errors import CgBenchError, CommandFailedError, MeasurementError
+from cachegrind_bench.errors import CgBenchError, CommandFailedError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of, venv_of
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT
@@ -106,21 +106,6 @@ class Place:
 Watch: TypeAlias = "Callable[[Exchange], AbstractContextManager[object]]"
 
 
-def warm_up(valgrind_setup: ValgrindSetup, place: Place, exchange: Exchange, watch: Watch, *, slot: int) -> str:
-    """Serve this folder once without Valgrind, as each command that is measured runs once before: it fills __pycache__.
-
-    It has the CPU of this slot. What fails will fail again, and is reported then. Returns why the project could not be seen at its constant path, empty if it could.
-    """
-    with valgrind_setup.session(echo=lambda _chunk: None, first=FIRST_SLOT) as ready, suppress(MeasurementError):
-        target = _target(place, exchange, ready.runner, default_cpu(slot))
-        try:
-            with watch(exchange):
-                return ready.runner.warm_up(target).unsealed.get("place", "")
-        except CommandFailedError as error:
-            return "" if error.elsewhere else "no mount namespace could be made"
-    return ""
-
-
 def _target(
     place: Place, exchange: Exchange, runner: ValgrindRunner, cpu: int | None, collect: Collect = CALLS
 ) -> Target:
@@ -153,12 +138,21 @@ class Worker:
         self.exchange = exchange
         self.out: Path | None = None
 
+    def why_moved(self) -> str:
+        """Return why its process, which has ended, could not see the project at its constant path; empty if it could."""
+        error = self.future.exception()
+        if error is None:
+            return self.future.result().unsealed.get("place", "")
+        unseen = isinstance(error, CommandFailedError) and not error.elsewhere
+        return "no mount namespace could be made" if unseen else ""
+
 
 @dataclass(kw_only=True)
 class Workers:
     """Serves folders, each by a measured process, in a thread of its own.
 
-    When a process has ended, `read` gets its worker, its out files' folder, and its trampolines or None.
+    When a process has ended, `read` gets its worker, its out files' folder, and its trampolines or None. Where they are `native`,
+    they run without Valgrind, on the CPUs after those of as many measured ones, and nothing is read.
     """
 
     valgrind_setup: ValgrindSetup
@@ -167,6 +161,7 @@ class Workers:
     read: Callable[[Any, Path, Any], object]
     collect: Collect = CALLS
     watch: Watch = nullcontext
+    native: bool = False
     _cancel: Cancel = field(init=False, default_factory=Cancel)
     _cpus: list[int] = field(init=False, default_factory=list[int])
     _choosing: Lock = field(init=False, default_factory=Lock)
@@ -179,8 +174,11 @@ class Workers:
         """
         executor = ThreadPoolExecutor(len(workers), thread_name_prefix="cg-bench")
         try:
-            for worker in workers:
-                worker.future = executor.submit(self._serve, worker)
+            for slot, worker in enumerate(workers, len(workers)):
+                if self.native:
+                    worker.future = executor.submit(self._rehearse, worker, default_cpu(slot))
+                else:
+                    worker.future = executor.submit(self._serve, worker)
             yield
         except BaseException:
             self._cancel.set()
@@ -191,6 +189,13 @@ class Workers:
         for worker in workers:
             if not isinstance(worker.future.exception(), CgBenchError | None):
                 worker.future.result()
+
+    def _rehearse(self, worker: Worker, cpu: int) -> Outcome:
+        """Serve a folder without Valgrind, as each command that is measured runs once before: it fills __pycache__."""
+        with self._cancel.under(), self.valgrind_setup.session(echo=self.echo, first=FIRST_SLOT) as ready:
+            target = _target(self.place, worker.exchange, ready.runner, cpu)
+            with self.watch(worker.exchange):
+                return ready.runner.warm_up(target)
 
     def _serve(self, worker: Worker) -> Outcome:
         with self._cancel.under(), self.valgrind_setup.session(echo=self.echo) as ready:
