@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.protocol import Batch, Harness, ask, last_lines
+from cachegrind_bench.harness.pytest_session.reports import take_report
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
 from cachegrind_bench.harness.pytest_session.session import Relay, run
@@ -25,7 +26,7 @@ from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.result import PYTEST, Benchmark, Score, Status
-from cachegrind_bench.startup.exchange import CHECKOUT, take_report
+from cachegrind_bench.startup.exchange import CHECKOUT
 from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def _collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], o
                 hint=f"{last_lines(done)}\n{advice}".rstrip(),
             )
         try:
-            return msgspec.convert(take_report(target), Collected)
+            return msgspec.convert(take_report(target, most=sys.maxsize), Collected)
         except msgspec.ValidationError as error:
             raise MeasurementError(
                 f"{entry.each.place}: pytest's list of benchmarks was written over while they were collected"

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.startup.removal import empty_folder
 
 _SLOTS = 1000
 FIRST_SLOT = 500  # of folders by which no measured process chooses its CPU
@@ -46,7 +47,7 @@ class Scratch(msgspec.Struct, frozen=True, kw_only=True):
     def renew(self, libraries: str | None = None) -> None:
         """Empty it for the next execution; `lib` will lead to these libraries. MeasurementError where that fails."""
         try:
-            _empty(self.path)
+            empty_folder(str(self.path))
             for folder in (self.out, self.tmp):
                 folder.mkdir()
                 folder.chmod(0o700)  # whatever the umask is
@@ -72,7 +73,7 @@ def scratch(base: Path, *, first: int = 0) -> Generator[Scratch]:
             continue
         try:
             try:
-                _empty(path)
+                empty_folder(str(path))
             except OSError:  # a killed run left what we may not remove: it must not block all later ones
                 continue
             try:
@@ -81,7 +82,7 @@ def scratch(base: Path, *, first: int = 0) -> Generator[Scratch]:
                 with contextlib.suppress(OSError):
                     # Unless the launcher has removed it, and another run has made one of the same name.
                     if os.path.samestat(os.fstat(lock), path.lstat()):
-                        _empty(path)
+                        empty_folder(str(path))
                         path.rmdir()
         finally:
             os.close(lock)
@@ -118,34 +119,3 @@ def _take(path: Path) -> int | None:
         pass
     os.close(lock)
     return None
-
-
-def _empty(path: Path) -> None:
-    """Remove what is in the directory, also what a program has made unreadable.
-
-    Without recursion, and with short paths: a program may nest deeper than either can go. What is in a folder comes up
-    into `path`, until there are no folders.
-    """
-    moved = 0
-    _open_up(path)
-    while entries := list(os.scandir(path)):
-        for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
-                os.unlink(entry.path)
-                continue
-            _open_up(entry.path)
-            for inner in list(os.scandir(entry.path)):
-                if not inner.is_dir(follow_symlinks=False):
-                    os.unlink(inner.path)
-                    continue
-                _open_up(inner.path)  # its `..` changes, so it must be writable
-                while os.path.lexists(target := path / f"moved.{moved}"):
-                    moved += 1
-                os.rename(inner.path, target)
-            os.rmdir(entry.path)
-
-
-def _open_up(path: str | Path) -> None:
-    """Make a directory our own to read and write (Go leaves its module cache read-only)."""
-    with contextlib.suppress(PermissionError):  # another's: it goes if it is empty
-        os.chmod(path, 0o700)

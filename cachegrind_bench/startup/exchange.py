@@ -12,7 +12,7 @@ import os
 import stat
 import struct
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from cachegrind_bench.startup.os_functions import Real
 
@@ -30,11 +30,6 @@ WARM_UP = 5
 LookUps: TypeAlias = "dict[str, list[str]]"
 # As what a report says which options could not be unpickled, and why.
 LEFT_BEHIND = "cg_bench_left_behind"
-_MOST_BYTES = 1 << 28  # of a report, with all that a test has printed
-# What became of a benchmark that wrote over what should say that.
-_WHY = "wrote over a file by which cg-bench follows it"
-OVERWRITTEN: dict[str, Any] = {"reports": [], "died": _WHY, "text": f"a benchmark {_WHY}"}
-TOO_LONG: dict[str, Any] = {"reports": [], "died": f"printed, or reported, more than {_MOST_BYTES >> 20} MiB"}
 
 
 class Exchange:
@@ -73,13 +68,13 @@ class Exchange:
         return f"{self.path}/done.{number:06}.{index:06}"
 
 
-# Of marshal: in later ones, what is written depends on whether equal values are one object.
+# Of marshal: in later ones, what is written depends on whether equal values are one object, and values refer to others.
 FORMAT = 2
 
 
 def put_order(path: str, order: Any) -> None:
-    """Write an order; ValueError for what is not a plain value."""
-    with open(path, "wb") as file:
+    """Write an order, where there is no file yet; ValueError for what is not a plain value."""
+    with open(path, "xb") as file:
         marshal.dump(order, file, FORMAT)
 
 
@@ -118,35 +113,12 @@ def is_plain(value: Any) -> bool:
 def put_report(path: str, report: Any) -> None:
     """Write a report, so that it is there whole or not at all. What is not a plain value in it becomes text."""
     try:
-        data = marshal.dumps(report)
+        data = marshal.dumps(report, FORMAT)
     except ValueError:
-        data = marshal.dumps(json.loads(json.dumps(report, default=repr)))
+        data = marshal.dumps(json.loads(json.dumps(report, default=repr)), FORMAT)
     with Real.open(f"{path}.new", "wb") as file:
         file.write(data)
     Real.rename(f"{path}.new", path)
-
-
-def take_report(path: str) -> dict[str, Any] | None:
-    """Read a report; None if there is none yet. A test may have put anything there: OVERWRITTEN in place of all but a report."""
-    try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return OVERWRITTEN
-    try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
-            return OVERWRITTEN
-        if found.st_size > _MOST_BYTES:
-            return TOO_LONG
-        with open(number, "rb", closefd=False) as file:
-            report: Any = marshal.load(file)
-    except (OSError, EOFError, ValueError, TypeError, MemoryError):
-        return OVERWRITTEN
-    finally:
-        os.close(number)
-    return cast("dict[str, Any]", report) if isinstance(report, dict) else OVERWRITTEN
 
 
 def put_current(path: str, *numbers: int) -> None:

@@ -6,7 +6,7 @@ As attributes of a class: what replaces the file system for a test also looks fo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
 # How a process ends that returns nothing, and one that returns 0: Valgrind itself may end in 1.
@@ -26,6 +26,10 @@ class Real:
     rename = staticmethod(os.rename)
     listdir = staticmethod(os.listdir)
     unlink = staticmethod(os.unlink)
+    scandir = staticmethod(cast("Callable[[str], Iterator[os.DirEntry[str]]]", os.scandir))
+    rmdir = staticmethod(os.rmdir)
+    chmod = staticmethod(os.chmod)
+    lstat = staticmethod(os.lstat)
     kill = staticmethod(os.kill)
     pipe = staticmethod(os.pipe)
     open_number = staticmethod(os.open)

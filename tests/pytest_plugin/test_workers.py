@@ -5,6 +5,7 @@ from __future__ import annotations
 import marshal
 import os
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +15,7 @@ import pytest
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.pytest_session import session
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
+from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN, take_report
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
 from cachegrind_bench.harness.pytest_session.results import failure_text, parts_of
 from cachegrind_bench.harness.pytest_session.session import Lane, Relay
@@ -31,11 +33,10 @@ from cachegrind_bench.startup.exchange import (
     put_report,
     take_current,
     take_order,
-    take_report,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from cachegrind_bench.harness.pytest_session.results import Costs
 
@@ -139,7 +140,12 @@ def test_what_was_compiled_after_a_process_began_is_seen_in_the_folder(tmp_path:
     assert not lane.is_older_than([str(elsewhere)])
 
 
-@pytest.mark.parametrize("what", ["pipe", "folder", "circle", "text", "list", "nothing"])
+# A dictionary whose key is a tuple that has itself in it: who hashes it ends by a signal.
+IN_ITSELF = b"{\xa8\1\0\0\0r\0\0\0\0N0"
+LONGER_THAN_IT_IS = b"{u\1\0\0\0x[\xff\xff\xff\x7fN0"
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder", "circle", "text", "list", "nothing", "itself", "longer", "cut"])
 def test_what_a_test_puts_in_the_place_of_a_report_is_its_end(tmp_path: Path, what: str) -> None:
     path = tmp_path / "done"
     content = {
@@ -147,6 +153,9 @@ def test_what_a_test_puts_in_the_place_of_a_report_is_its_end(tmp_path: Path, wh
         "list": marshal.dumps([1]),
         "numbers": marshal.dumps({"reports": [1]}),
         "nothing": b"",
+        "itself": IN_ITSELF,
+        "longer": LONGER_THAN_IT_IS,
+        "cut": marshal.dumps({"reports": []}, 2)[:-2],
     }
     if what == "pipe":
         os.mkfifo(path)
@@ -157,6 +166,36 @@ def test_what_a_test_puts_in_the_place_of_a_report_is_its_end(tmp_path: Path, wh
     else:
         path.write_bytes(content[what])
     assert (take_report(str(path)) or {})["died"] == "wrote over a file by which cg-bench follows it"
+
+
+def test_a_report_has_all_plain_values(tmp_path: Path) -> None:
+    path = str(tmp_path / "done")
+    values = [None, True, 1, -(10**30), 0.5, 1j, "ä\udc80", b"x", (1,), {2}, frozenset({3}), ..., {"a": ["b" * 300]}]
+    put_report(path, {"reports": values})
+    assert take_report(path) == {"reports": values}
+    assert take_report(path, most=5) == OVERWRITTEN
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_a_native_benchmark_puts_in_the_place_of_a_measured_ones_order_is_the_end(
+    tmp_path: Path, make: Callable[[str], None]
+) -> None:
+    lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
+    make(lane.exchange.look_ups(FIRST, FIRST))
+    with pytest.raises(MeasurementError, match="wrote over a file"):
+        lane.release({})
+
+
+def test_a_gate_that_a_benchmark_has_filled_is_not_waited_for(tmp_path: Path) -> None:
+    lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
+    gate = os.open(lane.exchange.gate, os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        with suppress(BlockingIOError):
+            while True:
+                os.write(gate, b"!" * 4096)
+        lane.release({})
+    finally:
+        os.close(gate)
 
 
 def test_reports_of_other_types_than_pytests_are_the_end_of_their_benchmark_only(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ import pytest
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import scratch as module
 from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.pytest_plugin.inner import run
+from cachegrind_bench.startup.removal import empty_folder
 from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
@@ -90,6 +92,17 @@ def test_folders_may_be_nested_deeper_than_paths_and_recursion_go(tmp_path: Path
     assert os.listdir(tmp_path) == []
 
 
+def test_what_a_test_nests_deeply_goes_and_what_was_there_before_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nest(tmp_path, 3000)
+    (tmp_path / "kept").mkdir()
+    monkeypatch.setattr(os, "unlink", None)  # as a test may have left it
+    (tmp_path / "file").touch()
+    run.empty_folder(str(tmp_path), frozenset({"kept"}))
+    assert os.listdir(tmp_path) == ["kept"]
+
+
 def test_an_odd_umask_neither_hinders_nor_leaves_anything(tmp_path: Path) -> None:
     before = os.umask(0o777)
     try:
@@ -108,8 +121,7 @@ def refuse(path: object) -> None:
 def test_what_cannot_be_emptied_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cg-bench.00" / "tmp").mkdir(parents=True)
     (tmp_path / "cg-bench.00").chmod(0o700)
-    real = module._empty
-    monkeypatch.setattr(module, "_empty", lambda path: (refuse if path.name.endswith("00") else real)(path))
+    monkeypatch.setattr(module, "empty_folder", lambda path: (refuse if path.endswith("00") else empty_folder)(path))
     with scratch(tmp_path) as found:
         assert found.path.name == "cg-bench.01"
     assert os.listdir(tmp_path) == ["cg-bench.00"]
@@ -119,7 +131,7 @@ def test_a_program_that_leaves_what_cannot_be_removed_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with scratch(tmp_path) as found:
-        monkeypatch.setattr(module, "_empty", refuse)
+        monkeypatch.setattr(module, "empty_folder", refuse)
         with pytest.raises(MeasurementError, match="ready for the next execution"):
             found.renew()
 
@@ -210,6 +222,8 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.pytest_plugin.inner import run
+from cachegrind_bench.startup.removal import empty_folder
 
 begin()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, with_copies
@@ -31,7 +32,7 @@ from cachegrind_bench.model.result import (
 )
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.startup import dumps
-from cachegrind_bench.startup.exchange import OVERWRITTEN, WARM_UP, storable
+from cachegrind_bench.startup.exchange import WARM_UP, storable
 from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, Wanted, parse_callgrind_bytes
 from cachegrind_bench.valgrind.failures import signal_name, unknown_instruction
 from cachegrind_bench.valgrind.options import Tool

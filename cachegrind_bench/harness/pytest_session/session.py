@@ -22,6 +22,7 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
+from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN, take_report
 from cachegrind_bench.harness.pytest_session.results import (
     Costs,
     Ended,
@@ -36,11 +37,9 @@ from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
 from cachegrind_bench.startup.exchange import (
     FIRST,
-    OVERWRITTEN,
     Exchange,
     put_order,
     take_current,
-    take_report,
     translated,
 )
 
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 BATCHES = (2, 3, 7)
 _LOOK_S = 0.05
 _KEPT_BYTES = 1 << 16
-_MOST_VALUES = 1_000_000  # in a report
 
 
 class Relay:
@@ -233,27 +231,11 @@ def _taken(path: str, kind: type[msgspec.Struct], real: Callable[[str], str]) ->
     found = take_report(path)
     try:
         if found is not None:
-            _refuse_many(found)
             found = translated(found, real)
             msgspec.convert(found, kind)
     except (ValueError, RecursionError):
         return OVERWRITTEN
     return found
-
-
-def _refuse_many(report: object) -> None:
-    """ValueError for a report of a million values: 22 lists have them, if each holds the one before twice."""
-    left: list[Any] = [report]
-    seen = 0
-    while left:
-        value = plain = left.pop()
-        seen += 1
-        if seen + len(left) > _MOST_VALUES:
-            raise ValueError
-        if isinstance(value, dict):
-            left.extend(plain.values())
-        elif isinstance(value, list | tuple):
-            left.extend(plain)
 
 
 @contextmanager
@@ -354,15 +336,22 @@ class Lane(Worker):
         for (number, index), item in self._items.items():
             put_order(exchange.benchmark(number, index), item.nodeid)
         os.mkfifo(exchange.gate)
-        self._gate = os.open(exchange.gate, os.O_RDWR)
+        self._gate = os.open(exchange.gate, os.O_RDWR | os.O_NONBLOCK)
 
     def release(self, look_ups: Mapping[str, LookUps]) -> None:
-        """Let the measured process go on, with what benchmarks look up in types, by the ids of their nodes."""
+        """Let the measured process go on, with what benchmarks look up in types, by the ids of their nodes.
+
+        MeasurementError where a benchmark that ran without Valgrind has put something there.
+        """
         exchange = self.exchange
-        for (number, index), item in self._items.items():
-            put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
+        try:
+            for (number, index), item in self._items.items():
+                put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
+        except FileExistsError as error:
+            raise MeasurementError(OVERWRITTEN["text"]) from error
         if self._gate is not None:
-            os.write(self._gate, b"!")
+            with suppress(BlockingIOError):  # a benchmark has filled it, and opened it so
+                os.write(self._gate, b"!")
 
     def caches(self) -> list[str]:
         """Return where the measured process looked for compiled modules before its first file of tests."""

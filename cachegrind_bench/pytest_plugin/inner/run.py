@@ -11,11 +11,10 @@ import inspect
 import json
 import os
 import pickle
-import shutil
 import sys
 import time
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Container, Generator
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
@@ -31,6 +30,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_fo
 from cachegrind_bench.pytest_plugin.inner.fresh_heap import take_free_memory
 from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
 from cachegrind_bench.pytest_plugin.inner.type_versions import remember_types
+from cachegrind_bench.startup import removal
 from cachegrind_bench.startup.dumps import keep
 from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, put_report, take_order
 from cachegrind_bench.startup.import_finder import replace
@@ -77,17 +77,10 @@ def _unpickle(pickled: dict[str, bytes], config: Config) -> dict[str, str]:
     return left
 
 
-def empty_folder(folder: str, keep: frozenset[str] = frozenset()) -> None:
-    """Remove what is in a folder, as far as that can be done: the next benchmark draws the same temporary names."""
+def empty_folder(folder: str, keep: Container[str] = ()) -> None:
+    """Empty a folder as far as that can be done: the next benchmark draws the same temporary names."""
     with suppress(OSError):
-        for entry in list(os.scandir(folder)):
-            if entry.name in keep:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            else:
-                with suppress(OSError):
-                    os.unlink(entry.path)
+        removal.empty_folder(folder, keep)
 
 
 class Inner:

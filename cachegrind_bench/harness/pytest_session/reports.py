@@ -1,0 +1,65 @@
+"""Reads what processes that execute tests have written, where a test may have put anything in its place."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import stat
+from typing import Any, Final, cast
+
+_MOST_BYTES = 1 << 28  # of a report, with all that a test has printed
+_MOST_VALUES = 1_000_000
+# What became of a benchmark that wrote over what should say that.
+_WHY = "wrote over a file by which cg-bench follows it"
+OVERWRITTEN: dict[str, Any] = {"reports": [], "died": _WHY, "text": f"a benchmark {_WHY}"}
+TOO_LONG: dict[str, Any] = {"reports": [], "died": f"printed, or reported, more than {_MOST_BYTES >> 20} MiB"}
+# Of marshal's format 2 (Python/marshal.c), by the bytes that such a value has after its kind, or that follow a length of four bytes
+# for each of its parts. None refers to another one: a value in itself ends Python by a signal when it is hashed.
+_FIXED: Final = {b"N": 0, b"T": 0, b"F": 0, b".": 0, b"0": 0, b"{": 0, b"i": 4, b"g": 8, b"y": 16}
+_PARTS: Final = {b"u": 1, b"s": 1, b"l": 2, b"(": 0, b"[": 0, b"<": 0, b">": 0}
+_LENGTH: Final = 4
+
+
+def take_report(path: str, most: int = _MOST_VALUES) -> dict[str, Any] | None:
+    """Read a report; None if there is none yet. OVERWRITTEN in place of all but one of at most this many values."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return OVERWRITTEN
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            return OVERWRITTEN
+        if found.st_size > _MOST_BYTES:
+            return TOO_LONG
+        with open(number, "rb", closefd=False) as file:
+            data = file.read(_MOST_BYTES)
+        _check(data, most)
+        report: Any = marshal.loads(data)
+    except (OSError, EOFError, ValueError, TypeError, MemoryError, RecursionError):
+        return OVERWRITTEN
+    finally:
+        os.close(number)
+    return cast("dict[str, Any]", report) if isinstance(report, dict) else OVERWRITTEN
+
+
+def _check(data: bytes, most: int) -> None:
+    """ValueError for what marshal must not load: more values, longer ones than there are bytes, and kinds that are in no report."""
+    at = values = 0
+    while at < len(data):
+        kind = data[at : at + 1]
+        at += 1
+        parts = _PARTS.get(kind)
+        if parts is None:
+            if kind not in _FIXED:
+                raise ValueError(kind)
+            at += _FIXED[kind]
+        else:
+            length = abs(int.from_bytes(data[at : at + _LENGTH], "little", signed=True))
+            values += 0 if parts else length
+            at += _LENGTH + parts * length
+        values += 1
+        if values > most or at > len(data):
+            raise ValueError(values)
