@@ -52,10 +52,11 @@ def write(content: str | bytes) -> None:
     """Write to stdout and flush. UsageError if it cannot take it; BrokenPipeError passes, as its reader just left."""
     if sys.stdout is None:  # started with a closed descriptor
         raise UsageError("cannot write to stdout: it is closed", hint="redirect it to a file, or to /dev/null")
-    if isinstance(content, str):
-        content = content.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
-    elif content.startswith(b"{"):  # a result or a history, which may be meant for another program, or for a terminal
-        content = plain_json(content)
+    if isinstance(content, str):  # JSON may be meant for another program, or for a terminal, or the log of a job
+        text = plain_json(content) if content.startswith(("{", "[")) else content
+        content = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+    elif content.startswith(b"{"):
+        content = plain_json(content.decode()).encode()
     flush()
     try:
         sys.stdout.buffer.write(content)

@@ -33,17 +33,17 @@ def plain(text: str) -> str:
     return text.replace(":", r"\x3a", 1) if text.lstrip().startswith("::") else text
 
 
-def plain_json(data: bytes) -> bytes:
+def plain_json(text: str) -> str:
     """Return JSON, whose strings have no other control characters, with what else `plain` escapes as JSON escapes it."""
     import json  # few have such
 
-    if data.isascii() and b"\x7f" not in data and b"##[" not in data:
-        return data
+    if text.isascii() and "\x7f" not in text and "##[" not in text:
+        return text
     return re.sub(
         rf"[{_UNSEEN}]|(?<=##)\[",
         lambda match: json.dumps(match[0])[1:-1].replace("[", r"\u005b").replace("\x7f", r"\u007f"),
-        data.decode(),
-    ).encode()
+        text,
+    )
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -1,11 +1,21 @@
-"""Empties folders, whatever a program has left there."""
+"""Removes folders, whatever a program has left there."""
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Container
 from contextlib import suppress
 
 from cachegrind_bench.startup.os_functions import Real
+
+
+def remove(path: str) -> None:
+    """Remove a folder with all that is in it, or else what is there, but nothing that a link leads to. OSError where that is not possible."""
+    if stat.S_ISDIR(Real.lstat(path).st_mode):
+        empty_folder(path)
+        Real.rmdir(path)
+    else:
+        Real.unlink(path)
 
 
 def empty_folder(path: str, keep: Container[str] = ()) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import shutil
 import stat
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from cachegrind_bench.model.codec import ResultFile, encode
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import some
 from cachegrind_bench.startup.exchange import CHECKOUT, RESULTS
+from cachegrind_bench.startup.removal import remove
 from cachegrind_bench.store.durable import check_writable, make_folder, read_file, write_atomic
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
@@ -202,11 +202,13 @@ def overlay_of(repository: Repository, carry: tuple[str, ...] | None) -> Overlay
 
 def _date_all(tree: Path) -> None:
     """Give all files one date, as programs read it, and compiled Python files hold it: otherwise it is that of the checkout."""
-    for folder, folders, names in os.walk(tree):
-        if ".git" in folders:
-            folders.remove(".git")
-        for name in names:
-            os.utime(os.path.join(folder, name), (_DATE_S, _DATE_S), follow_symlinks=False)
+    folders = [str(tree)]
+    while folders:
+        for entry in list(os.scandir(folders.pop())):
+            if not entry.is_dir(follow_symlinks=False):
+                os.utime(entry.path, (_DATE_S, _DATE_S), follow_symlinks=False)
+            elif entry.name != ".git":
+                folders.append(entry.path)
 
 
 def _make_way(tree: Path, name: str) -> None:
@@ -215,7 +217,7 @@ def _make_way(tree: Path, name: str) -> None:
         if (tree / path).is_symlink() or (tree / path).is_file():
             (tree / path).unlink()
     if (tree / name).is_dir():
-        shutil.rmtree(tree / name)
+        remove(str(tree / name))
 
 
 def _content(path: Path) -> tuple[int, bytes]:
@@ -239,15 +241,19 @@ def within_of(repository: Repository) -> str:
 @contextmanager
 def opened_worktree(repository: Repository, notices: Notices, select: SelectRequest) -> Generator[Worktree]:
     """Return a place to measure commits, which is removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()  # before Python 3.12, with TMPDIR=. it is a name alone
+    try:
         yield Worktree(
             repository=repository,
-            folder=Path(folder).resolve(),  # before Python 3.12, with TMPDIR=. it is a name alone
+            folder=folder,
             within=within_of(repository),
             notices=notices,
             select=select,
             overlay=overlay_of(repository, None),
         )
+    finally:
+        with suppress(OSError):
+            remove(str(folder))
 
 
 class AbRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import uninterrupted
+from cachegrind_bench.startup.removal import remove
 from cachegrind_bench.vcs.objects import NOBODY
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def worktree(git: Git, sha: str, path: Path) -> Generator[Path]:
         if (is_ours or not numbered) and _is_left_over(reason, is_ours=is_ours):
             _remove(git, Path(name))
             if Path(name).parent.name.startswith(PREFIX) and not numbered:
-                shutil.rmtree(Path(name).parent, ignore_errors=True)
+                with suppress(OSError):
+                    remove(str(Path(name).parent))
         elif is_ours:
             hint = f"if that one is gone: git worktree remove --force --force {path}"
             raise MeasurementError(f"git knows {path} as a worktree of another machine", hint=hint)
@@ -96,7 +98,7 @@ def _forget(entry: Path) -> bool:
         fresh = time.time() - (entry / "commondir").stat().st_mtime < _ATTEMPTS * _PAUSE_S
         if fresh or not tree.parent.name.startswith(PREFIX):
             return False
-        shutil.rmtree(entry)
+        remove(str(entry))
     except OSError:
         return False
     return True
@@ -150,13 +152,8 @@ def _is_left_over(reason: str, *, is_ours: bool) -> bool:
 
 def _remove(git: Git, path: Path) -> None:
     """Remove a worktree, whatever is in it, and git's entry of it, but of no other. MeasurementError if it stays there."""
-    with git.waiting.apart().watched(f"the removal of {path}"):
-        for folder, inside, _ in os.walk(path):
-            for name in inside:  # what is in read-only folders, as of Go's modules, cannot be removed before
-                with suppress(OSError):
-                    if not os.path.islink(os.path.join(folder, name)):
-                        os.chmod(os.path.join(folder, name), 0o700)
-        shutil.rmtree(path, ignore_errors=True)
+    with git.waiting.apart().watched(f"the removal of {path}"), suppress(OSError):
+        remove(str(path))
     with suppress(MeasurementError):  # `git gc` does the same after a while
         git.text("worktree", "remove", "--force", "--force", str(path), timeout=_TIMEOUT_S)
     if os.path.lexists(path):

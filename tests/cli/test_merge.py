@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,6 +68,17 @@ def test_what_a_terminal_would_act_on_is_escaped_in_json_as_well(cg_bench: Comma
     told = cg_bench("merge", "one.json", "-o", "-")
     assert decode(told.out.encode(), "stdout") == whole
     assert (value in told.out) == (value == "ü€😀")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["show a.json --format=json", "diff a.json a.json --format=json", "diff a.json a.json --format=code-quality"],
+)
+def test_no_json_report_has_a_command_to_the_log_of_a_job(cg_bench: CommandLine, words: str) -> None:
+    Path("a.json").write_bytes(encode(result(failed_benchmark(id="##[error]x"))))
+    told = cg_bench(*words.split())
+    json.loads(told.out)
+    assert "##[" not in told.out
 
 
 def test_one_file_can_be_stdin(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

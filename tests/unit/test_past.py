@@ -17,6 +17,7 @@ from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.worktrees import opened_worktree
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from tests.unit.repositories import Repository, git_environment
+from tests.unit.samples import nest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +87,13 @@ def test_a_worktree_has_an_absolute_path_whatever_tmpdir_is(
     revisions = Revisions(repository.path, repository.environ)
     with opened_worktree(revisions, Mock(), SelectRequest()) as place:
         assert place.folder.is_absolute()
+
+
+def test_what_a_program_leaves_next_to_its_worktree_goes_with_it_however_deep(repository: Repository) -> None:
+    revisions = Revisions(repository.path, repository.environ)
+    with opened_worktree(revisions, Mock(), SelectRequest()) as place:
+        nest(place.folder, 3000)
+    assert not place.folder.exists()
 
 
 def test_a_pipe_in_place_of_the_result_of_a_commit_is_not_waited_for(

@@ -16,7 +16,7 @@ from cachegrind_bench.hermetic import scratch as module
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.pytest_plugin.inner import run
 from cachegrind_bench.startup.removal import empty_folder
-from tests.unit.samples import run_without_rights
+from tests.unit.samples import nest, run_without_rights
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,17 +68,6 @@ def test_what_a_killed_run_left_is_emptied_and_used_again(tmp_path: Path) -> Non
         assert found.path == stale
         found.renew()
         assert os.listdir(found.tmp) == []
-
-
-def nest(folder: Path, depth: int) -> None:
-    """Make folders within folders, deeper than a path can be long."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    for _ in range(depth):
-        os.mkdir("d", dir_fd=descriptor)
-        inner = os.open("d", os.O_RDONLY, dir_fd=descriptor)
-        os.close(descriptor)
-        descriptor = inner
-    os.close(descriptor)
 
 
 def test_folders_may_be_nested_deeper_than_paths_and_recursion_go(tmp_path: Path) -> None:

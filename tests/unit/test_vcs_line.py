@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench import waiting
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.startup import removal
 from cachegrind_bench.store.git_store import GitStore
 from cachegrind_bench.vcs import commits
 from cachegrind_bench.vcs import worktree as worktrees
@@ -27,7 +28,7 @@ from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, worktree
 from tests.unit.repositories import PATH, Repository, git_environment, hanging_at
-from tests.unit.samples import run_without_rights
+from tests.unit.samples import nest, run_without_rights
 from tests.unit.stored import NAMES, RECORDS
 
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
@@ -336,18 +337,18 @@ def test_a_worktree_that_takes_long_to_be_removed_is_reported(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.01)
-    sha, looked, remove = repository.commit(), threading.Event(), shutil.rmtree
+    sha, looked, remove = repository.commit(), threading.Event(), removal.remove
 
-    def slowly(path: Path, **how: Any) -> None:
+    def slowly(path: str) -> None:
         assert looked.wait(60)
-        remove(path, **how)
+        remove(path)
 
     def note(text: str) -> None:
         if "waiting for the removal of" in text:
             looked.set()
 
     with worktree(replace(revisions(repository), waiting=waiting.Waiting(note)), sha, tmp_path / "tree"):
-        monkeypatch.setattr(shutil, "rmtree", slowly)
+        monkeypatch.setattr(worktrees, "remove", slowly)
     assert not (tmp_path / "tree").exists()
 
 
@@ -583,6 +584,27 @@ def test_the_place_of_another_machine_is_left_alone(repository: Repository, tmp_
         pass
     assert (tmp_path / "cg-bench.x" / "tree" / ".git").exists()
     assert repository.git("worktree", "list").count("\n") == 2
+
+
+def test_a_worktree_with_folders_too_deep_for_paths_and_recursion_is_removed(
+    repository: Repository, tmp_path: Path
+) -> None:
+    sha = repository.commit()
+    for _ in range(2):
+        with worktree(revisions(repository), sha, tmp_path / "tree") as tree:
+            nest(tree, 3000)
+        assert not tree.exists()
+
+
+def test_what_a_link_in_place_of_a_worktree_leads_to_is_not_touched(repository: Repository, tmp_path: Path) -> None:
+    inner = tmp_path / "victim" / "inner"
+    inner.mkdir(parents=True)
+    inner.chmod(0o755)
+    with worktree(revisions(repository), repository.commit(), tmp_path / "tree") as tree:
+        tree.rename(tmp_path / "moved")
+        tree.symlink_to(tmp_path / "victim")
+    assert not tree.is_symlink()
+    assert stat.S_IMODE(inner.stat().st_mode) == 0o755
 
 
 def test_folders_that_cannot_be_written_into_are_removed(repository: Repository) -> None:
