@@ -106,8 +106,11 @@ def path(region: Region) -> tuple[int, ...]:
 
 def last_log(out: str, pid: int) -> str:
     """Return the end of what Valgrind has said in this process; empty outside of Valgrind."""
+    path = f"{out}/log.{pid}"
     try:
-        with Real.open(f"{out}/log.{pid}", "rb") as file:
+        if not stat.S_ISREG(Real.stat(path).st_mode):
+            return ""
+        with Real.open(path, "rb") as file:
             file.seek(-min(_HEAD_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
             return file.read().decode("utf-8", "backslashreplace")
     except OSError:

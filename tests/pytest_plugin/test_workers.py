@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import shutil
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -182,6 +183,20 @@ def test_what_a_native_benchmark_puts_in_the_place_of_a_measured_ones_order_is_t
 ) -> None:
     lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
     make(lane.exchange.look_ups(FIRST, FIRST))
+    with pytest.raises(MeasurementError, match="wrote over a file"):
+        lane.release({})
+
+
+def test_a_pipe_in_the_place_of_valgrinds_log_says_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "log.5")
+    assert not dumps.last_log(str(tmp_path), 5)
+
+
+def test_orders_that_a_native_benchmark_has_removed_are_the_end(tmp_path: Path) -> None:
+    lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
+    shutil.rmtree(lane.exchange.path)
+    with pytest.raises(MeasurementError, match="wrote over a file"):
+        lane.is_older_than([])
     with pytest.raises(MeasurementError, match="wrote over a file"):
         lane.release({})
 

@@ -347,7 +347,7 @@ class Lane(Worker):
         try:
             for (number, index), item in self._items.items():
                 put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
-        except FileExistsError as error:
+        except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
             raise MeasurementError(OVERWRITTEN["text"]) from error
         if self._gate is not None:
             with suppress(BlockingIOError):  # a benchmark has filled it, and opened it so
@@ -359,8 +359,14 @@ class Lane(Worker):
         return found
 
     def is_older_than(self, folders: Sequence[str]) -> bool:
-        """Return whether anything has come to any of these folders, or gone, since the orders were written."""
-        begun = Path(self.exchange.root).stat().st_mtime_ns
+        """Return whether anything has come to any of these folders, or gone, since the orders were written.
+
+        MeasurementError where a benchmark that ran without Valgrind has removed these.
+        """
+        try:
+            begun = Path(self.exchange.root).stat().st_mtime_ns
+        except OSError as error:
+            raise MeasurementError(OVERWRITTEN["text"]) from error
         return any(os.stat(path).st_mtime_ns >= begun for path in folders if os.path.exists(path))
 
     def close(self) -> None:

@@ -73,20 +73,20 @@ def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], N
     if handler not in {signal.SIG_DFL, None}:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         work = functools.partial(_under, handler, work)
-    word = mmap.mmap(-1, 1 + _NUMBER_BYTES)  # shared with the children
+    word = mmap.mmap(-1, 1)  # shared with the children: what each says of itself
     start = FIRST.to_bytes(_NUMBER_BYTES, "big")
-    word[1:] = start
+    number = bytearray(start)
     # A file's process inherits this code from the rounds of the process above, and how far CPython is with specialising it.
     codes = {function.__code__ for function in (fork_for_each, _round, _count, _in_child) if can_be_spread()}
     forget_specialised(codes)
     for left in range(_REHEARSALS - 1, -1, -1):
         for rehearsed in (_nothing, _vanish):
-            _round(word, rehearsed, _nothing, Real if _FORKS_ALWAYS or not left else _Unforked(word, rehearsed))
-            _count(word)
+            _round(word, number, rehearsed, _nothing, Real if _FORKS_ALWAYS or not left else _Unforked(word, rehearsed))
+            _count(number)
     keep_specialised(codes)
-    word[1:] = start
-    while _round(word, work, bury):
-        _count(word)
+    number[:] = start
+    while _round(word, number, work, bury):
+        _count(number)
 
 
 def _under(handler: Any, work: Callable[[int], None], number: int) -> None:
@@ -94,31 +94,32 @@ def _under(handler: Any, work: Callable[[int], None], number: int) -> None:
     work(number)
 
 
-def _count(word: mmap.mmap) -> None:
-    """Add one to the number in the word, by its bytes: these are objects that are always there, and take no memory."""
-    place = _NUMBER_BYTES
-    while word[place] == _LAST_BYTE:
-        word[place] = 0
+def _count(number: bytearray) -> None:
+    """Add one to the number, by its bytes: these are objects that are always there, and take no memory."""
+    place = _NUMBER_BYTES - 1
+    while number[place] == _LAST_BYTE:
+        number[place] = 0
         place -= 1
-    word[place] += 1
+    number[place] += 1
 
 
 class _Unforked:
     """What forks and waits in a round that is rehearsed: as if a process had done this."""
 
     def __init__(self, word: mmap.mmap, work: Callable[[int], None]) -> None:
-        self._word, self._said = word, [_DONE, _CUT_SHORT] if work is _vanish else [_DONE]
+        self._word, self._words = word, [_DONE, _CUT_SHORT] if work is _vanish else [_DONE]
 
     def fork(self) -> int:
         return Real.getpid()
 
     def waitpid(self, pid: int, _options: int) -> tuple[int, int]:
-        self._word[0] = self._said.pop()
+        self._word[0] = self._words.pop()
         return pid, 0
 
 
 def _round(
     word: mmap.mmap,
+    number: bytearray,
     work: Callable[[int], None],
     bury: Callable[[int, int, int], None],
     processes: type[Real] | _Unforked = Real,
@@ -130,13 +131,13 @@ def _round(
     word[0] = _CUT_SHORT
     pid = processes.fork()
     if not pid:
-        _in_child(word, work)
+        _in_child(word, number, work)
     ended = processes.waitpid(pid, 0)
     said = word[0]
     if said == _CUT_SHORT:
         burier = processes.fork()
         if not burier:
-            _in_child(word, bury, *ended)
+            _in_child(word, number, bury, *ended)
         buried = processes.waitpid(burier, 0)
         del buried
         del burier
@@ -155,12 +156,12 @@ def _vanish(_index: int) -> None:
     Real.leave(0)
 
 
-def _in_child(word: mmap.mmap, work: Callable[..., None], *arguments: int) -> None:
-    """Do this with the number in the word, say in the word what became of it, and end this process."""
+def _in_child(word: mmap.mmap, number: bytearray, work: Callable[..., None], *arguments: int) -> None:
+    """Do this with the number, say in the word what became of it, and end this process."""
     own, said = Real.own_process(), _CUT_SHORT
     Real.setpgid(0, 0)  # a test that kills its process group ends nothing else
     try:
-        work(int.from_bytes(word[1:], "big"), *arguments)
+        work(int.from_bytes(number, "big"), *arguments)
         said = _DONE
     except NoMoreError:
         said = _NO_MORE

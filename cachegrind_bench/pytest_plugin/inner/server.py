@@ -31,7 +31,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import (
 )
 from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
-from cachegrind_bench.startup.exchange import Exchange, put_current, put_report, take_current
+from cachegrind_bench.startup.exchange import Exchange, put_report, take_current
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
 
@@ -54,7 +54,7 @@ def main(orders: dict[str, Any]) -> None:
         lambda number: _file(exchange, number, meter),
         lambda number, pid, status: _bury(exchange, number, how_it_ended(pid, status, out)),
     )
-    put_current(exchange.current, 0, -1, -1)  # nobody is at work any more
+    at_work(exchange)
     flush()
     Real.leave(0)  # what Python does at its end takes time, and nobody waits for it
 
