@@ -30,6 +30,7 @@ def command(*, dry_run: bool) -> None:
     from cachegrind_bench.config.starter import project, starter
     from cachegrind_bench.harness.protocol import detected
     from cachegrind_bench.store.durable import check_writable, dangling, is_special, make_folder, write_atomic
+    from cachegrind_bench.vcs.git import top_folder
 
     root = project(working_directory())
     known = find(root)
@@ -38,14 +39,16 @@ def command(*, dry_run: bool) -> None:
             f"there is a configuration already: {shown(known)}",
             hint="'cg-bench list' shows what 'cg-bench run' would measure",
         )
-    harnesses = detected(root)
+    harnesses, top = detected(root), top_folder(root)
     files = starter(root, harnesses)
     if dry_run:
         output.write("\n".join(f"==> {shown(file.path)}\n{file.added}" for file in files))
         return
     for file in files:  # that all can be written is known before the first one is
-        if is_special(file.path) or dangling(file.path):
-            raise UsageError(f"cannot write {shown(file.path)}: it is not a regular file", hint="remove it first")
+        leaves = top is not None and not file.path.resolve().is_relative_to(top.resolve())
+        if is_special(file.path) or dangling(file.path) or leaves:
+            what = "it leads out of the repository" if leaves else "it is not a regular file"
+            raise UsageError(f"cannot write {shown(file.path)}: {what}", hint="remove it first")
         make_folder(file.path.parent)
         check_writable(file.path)
     for file in files:

@@ -16,7 +16,7 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.text import some
-from cachegrind_bench.store.durable import check_writable, is_there, make_folder, store_errors, write_atomic
+from cachegrind_bench.store.durable import check_own, is_there, make_folder, store_errors, write_atomic
 from cachegrind_bench.vcs.git import Git, folders_up, top_folder
 from cachegrind_bench.waiting import Waiting
 
@@ -71,7 +71,7 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
         """
         path = self.path(name)
         make_store(self.store, path.parent)
-        check_writable(path)
+        check_own(path)
 
     def save(self, name: str, data: bytes) -> None:
         """Save the bytes of a result file under this name, in place of an older one; whole or not at all."""

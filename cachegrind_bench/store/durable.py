@@ -313,6 +313,13 @@ def _check_mutable(path: Path) -> None:
             raise
 
 
+def check_own(path: Path) -> None:
+    """Find out before any work whether this file, which is cg-bench's own, can be written: UsageError if it cannot, or is a pipe or a device."""
+    if is_special(path):
+        raise UsageError(f"cannot write {path}: it is not a regular file", hint="remove it first")
+    check_writable(path)
+
+
 def check_replaceable(path: Path) -> None:
     """Find out before any work whether a result may take the place of this file: UsageError if it is something else."""
     if is_special(path):

@@ -94,7 +94,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         repository = self.repository
         with worktree(repository, sha, self.folder / "tree") as tree:
             place = tree / self.within
-            if not place.is_dir():
+            if not place.is_dir() or not place.resolve().is_relative_to(tree.resolve()):  # a link leads elsewhere
                 raise MeasurementError(
                     f"{sha[:12]} has no folder {self.within}", hint="start in a folder that all commits have"
                 )
@@ -137,7 +137,10 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         folders = self.folder / "tree", top_of(self.repository)
         here, there = (json.dumps(os.path.join(path, ""))[1:-1].encode() for path in folders)
         data = read_file(target, limit).replace(here, there)
-        return Side(name=name, file=ResultFile(data, str(target)))
+        file = ResultFile(data, str(target))
+        if file.result.commit is not None and file.result.commit.sha != sha:
+            raise MeasurementError(f"the result of {sha[:12]} is of another commit, which its set-up has checked out")
+        return Side(name=name, file=file)
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
         """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if that has no configuration either."""
@@ -150,6 +153,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 hint="'cg-bench init' writes one; or give the command to measure after --",
             )
         folder = tree / mine[0]
+        _make_way(tree, os.path.join(mine[0], OWN_FILE))
         make_folder(folder)
         write_atomic(folder / OWN_FILE, mine[1])
         if not self.overlay.always:
@@ -294,7 +298,7 @@ def measured_sides(request: AbRequest, repository: Repository, notices: Notices)
             return before, after
 
         sides = measure(*request.choosing, *(["--call-tree"] if request.gates.counts_allocations else []))
-        _keep(request, sides, repository.cwd)
+        _keep(request, sides, repository)
         ids = request.evidence.wants(sides[0].file.result, sides[1].file.result, request.gates)
         if ids:
             notices.note(f"again, with calls: {some(ids, _SHOWN)}")
@@ -305,16 +309,16 @@ def measured_sides(request: AbRequest, repository: Repository, notices: Notices)
                 notices.warn(f"{some(ids, _SHOWN)}: calls could not be recorded: {error.message}")
             else:
                 sides = before, after
-                _keep(request, sides, repository.cwd)
+                _keep(request, sides, repository)
     return sides
 
 
-def _keep(request: AbRequest, sides: tuple[Side, Side], cwd: Path) -> None:
+def _keep(request: AbRequest, sides: tuple[Side, Side], repository: Repository) -> None:
     if request.keep is not None:
         results = [side.file.whole() for side in sides]
-        with left_if_unwritten(cwd, *results):
+        with left_if_unwritten(repository.cwd, *results):
             for file, result in zip(_SIDES, results, strict=True):
-                write_atomic(request.keep / file, encode(result))
+                write_atomic(request.keep / file, encode(result), repository.waiting)
 
 
 def explained_base(

@@ -65,6 +65,10 @@ def lines_of(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
+# Who asks, as a URL has it, with a password or a token.
+_OF_USER = re.compile(rb"(https?://)[^/\s]+@", re.IGNORECASE)
+
+
 class Git(msgspec.Struct, frozen=True):
     """git in the repository around a directory, with these variables. MeasurementError without git, or where it takes long.
 
@@ -116,7 +120,8 @@ class Git(msgspec.Struct, frozen=True):
             raise MeasurementError("git is not installed")
         if done.timed_out:
             raise GitTimeoutError(f"git {command} took more than {timeout:g} s")
-        return done
+        # git names the URL without them in most messages, but not in those of files that are served as they are.
+        return msgspec.structs.replace(done, stderr=_OF_USER.sub(rb"\1", done.stderr))
 
     def text(
         self, *arguments: str, stdin: bytes | None = None, timeout: float = _TIMEOUT_S, index: Path | None = None

@@ -301,6 +301,16 @@ def test_a_link_that_leads_nowhere_is_not_written_through(cg_bench: CommandLine,
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_link_out_of_the_repository_is_not_written_through(cg_bench: CommandLine, tmp_path: Path) -> None:
+    elsewhere = tmp_path.with_suffix(".toml")
+    elsewhere.write_text("[project]\n")
+    Path("pyproject.toml").symlink_to(elsewhere)
+    told = cg_bench("init")
+    wrong = "cg-bench: error: cannot write pyproject.toml: it leads out of the repository\n  remove it first\n"
+    assert (told.code, told.err) == (2, wrong)
+    assert elsewhere.read_text() == "[project]\n"
+
+
 @pytest.mark.parametrize("name", ["Cargo.toml", "package.json", "a_test.go", "build/a_bench"])
 def test_files_without_end_are_passed_over(cg_bench: CommandLine, name: str) -> None:
     make({"go.mod": "module m\n", name: ""})

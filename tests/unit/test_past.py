@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.usecases.backfill import BackfillRequest, Past, past_of
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.worktrees import opened_worktree
+from cachegrind_bench.vcs.commits import commit_info
+from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from tests.unit.repositories import Repository, git_environment
-from tests.unit.samples import nest
+from tests.unit.samples import nest, result
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 DAY_S = 86_400
 BEGIN_S = 1_700_000_000
@@ -111,6 +116,67 @@ def test_a_pipe_in_place_of_the_result_of_a_commit_is_not_waited_for(
     revisions = Revisions(repository.path, repository.environ)
     sha = repository.git("rev-parse", "HEAD")
     refused = pytest.raises(MeasurementError, match="could not be measured: cg-bench run ended with exit status 4")
+    with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
+        place.side("main", sha, ("--", "true"))
+
+
+def measured_as(monkeypatch: pytest.MonkeyPatch, made: Callable[[Path], object]) -> None:
+    """Let this make what a measurement writes."""
+    real = process.run
+
+    def run(words: list[str], **how: Any) -> Any:
+        if "cachegrind_bench" not in words:  # git
+            return real(words, **how)
+        made(Path(words[words.index("-o") + 1]))
+        return Mock(status=0)
+
+    monkeypatch.setattr(process, "run", run)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_link_in_a_commit_leads_to_is_no_place_for_the_configuration(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool
+) -> None:
+    victim, own = tmp_path / "victim", repository.path / "cg-bench.toml"
+    if there:
+        victim.write_text("precious")
+    own.symlink_to(victim)
+    repository.git("add", own.name)
+    sha = repository.commit("with a link")
+    own.unlink()
+    own.write_text('[[benchmark]]\ncommand = "true"\n')
+    measured_as(monkeypatch, Path.touch)
+    revisions = Revisions(repository.path, repository.environ)
+    with opened_worktree(revisions, Mock(), SelectRequest()) as place:
+        overlaid = replace(place, overlay=replace(place.overlay, always=True))
+        overlaid.measure(sha, (), place.folder / "result.json")
+    assert (victim.read_text() if victim.exists() else None) == ("precious" if there else None)
+
+
+def test_a_folder_that_is_a_link_to_another_place_in_a_commit_is_none_of_it(
+    repository: Repository, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (repository.path / "sub").symlink_to(tmp_path / "elsewhere")
+    repository.git("add", "sub")
+    sha = repository.commit("with a link")
+    (repository.path / "sub").unlink()
+    (repository.path / "sub").mkdir()
+    revisions = Revisions(repository.path / "sub", repository.environ)
+    refused = pytest.raises(MeasurementError, match="has no folder sub")
+    with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
+        place.side("main", sha, ("--", "true"))
+
+
+def test_a_result_of_what_set_up_has_checked_out_is_not_that_of_the_commit(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = commit_info(Git(repository.path, repository.environ))
+    repository.commit("later")
+    measured_as(monkeypatch, lambda path: path.write_bytes(encode(result(commit=other))))
+    revisions = Revisions(repository.path, repository.environ)
+    sha = repository.git("rev-parse", "HEAD")
+    refused = pytest.raises(MeasurementError, match="is of another commit")
     with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
         place.side("main", sha, ("--", "true"))
 

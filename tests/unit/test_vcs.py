@@ -277,6 +277,19 @@ def test_a_repository_of_somebody_else_says_how_to_trust_it(repository: Reposito
     assert str(repository.path) in said
 
 
+def test_passwords_in_what_git_says_are_left_out(repository: Repository, tmp_path: Path) -> None:
+    said = tmp_path / "bin" / "git"
+    said.parent.mkdir()
+    said.write_text(
+        "#!/bin/sh\necho 'error: no object under https://me:p@ss@host/r (HTTP://token@host/o)' >&2\nexit 1\n"
+    )
+    said.chmod(0o755)
+    git = Git(repository.path, {**repository.environ, "PATH": f"{said.parent}:{PATH}"})
+    done = git.run("fetch")
+    assert done.stderr == b"error: no object under https://host/r (HTTP://host/o)\n"
+    assert "https://host/r (HTTP://host/o)" in git.failed(done, "fetch").message
+
+
 def test_a_damaged_repository_says_what_git_says(repository: Repository) -> None:
     repository.commit()
     (repository.path / ".git" / "index").write_bytes(b"nonsense")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -594,6 +595,28 @@ def test_a_worktree_with_folders_too_deep_for_paths_and_recursion_is_removed(
         with worktree(revisions(repository), sha, tmp_path / "tree") as tree:
             nest(tree, 3000)
         assert not tree.exists()
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_a_worktree_in_which_something_still_writes_is_no_error(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, goes: bool
+) -> None:
+    tries, notes = list[str](), list[str]()
+
+    def remove(path: str) -> None:
+        tries.append(path)
+        if not goes or len(tries) < 3:
+            raise OSError(errno.ENOTEMPTY, "Directory not empty")
+        removal.remove(path)
+
+    monkeypatch.setattr(worktrees, "remove", remove)
+    monkeypatch.setattr(worktrees, "_PAUSE_S", 0)
+    git = replace(revisions(repository), waiting=waiting.Waiting(notes.append))
+    monkeypatch.setattr(Git, "text", lambda *_, **__: "")
+    with worktree(git, repository.commit(), tmp_path / "tree") as tree:
+        pass
+    assert tree.exists() is not goes
+    assert any("cannot remove the worktree" in note for note in notes) is not goes
 
 
 def test_what_a_link_in_place_of_a_worktree_leads_to_is_not_touched(repository: Repository, tmp_path: Path) -> None:

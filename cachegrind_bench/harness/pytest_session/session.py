@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -183,10 +183,14 @@ def _rehearsed(bench: Bench, relay: Relay) -> _Rehearsed:
 class _Part(msgspec.Struct):
     """What pytest reports of one phase of a test, as far as it is read here."""
 
-    when: str
-    outcome: str
+    when: Literal["setup", "call", "teardown"]
+    outcome: Literal["passed", "failed", "skipped"]
     longrepr: Any = None
     sections: list[tuple[str, str]] = []
+    nodeid: str = ""
+    duration: float = 0
+    user_properties: list[tuple[str, Any]] = []
+    keywords: dict[str, Any] = {}
 
 
 _Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]

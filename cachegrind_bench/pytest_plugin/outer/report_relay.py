@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN
 from cachegrind_bench.harness.pytest_session.results import failure_text
 from cachegrind_bench.valgrind.failures import spoken_of
 
@@ -38,10 +39,10 @@ def report(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = 
     """
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = [
-        hook.pytest_report_from_serializable(config=item.config, data=dict(data))  # which it changes
-        for data in found.get("reports", ())
-    ]
+    try:
+        reports = [_report_of(item, data) for data in found.get("reports", ())]
+    except Exception:  # noqa: BLE001 - whatever a hook has to say of what a test has written in place of its report
+        found, reports = OVERWRITTEN, []
     if text := failure_text(found):
         text = "\n".join(part for part in (text, found.get("text")) if part)
         keywords: dict[str, Any] = dict.fromkeys(item.keywords, 1)
@@ -53,6 +54,13 @@ def report(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = 
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     if found.get("exit"):
         item.session.shouldstop = found["exit"]
+
+
+def _report_of(item: pytest.Item, data: dict[str, Any]) -> pytest.TestReport:
+    made = item.ihook.pytest_report_from_serializable(config=item.config, data=dict(data))  # which it changes
+    if not isinstance(made, pytest.TestReport):
+        raise TypeError(made)
+    return made
 
 
 def _add_hint(report: pytest.TestReport, held_back: Sequence[str]) -> None:
