@@ -168,10 +168,11 @@ def report_options(options: Mapping[str, Any]) -> ReportOptions:
 
 
 def deliver(made: Report, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:
-    """Write the files that were asked for, then the report, in the colours that --color asks for."""
+    """Write the report, in the colours that --color asks for, and the files that were asked for, whether or not one of them can be written."""
     colour = output.wants_colour(click.get_current_context().params["color"])
-    options.write_files(made, output.NOTICES.note)
     try:
         write(made.text(options.form, width=output.terminal_width(), colour=colour))
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
+    finally:
+        options.write_files(made, output.NOTICES.note)

@@ -28,10 +28,15 @@ _REFERENCE = re.compile(r"\b(GH)(?=\\?-[0-9])", re.IGNORECASE)
 _LONGEST_SUMMARY = 120
 
 
+_LONGEST_MARGIN = 3
+
+
 def escape(text: str) -> str:
     """Return one line of text that renders as itself: no emphasis, link, list, mention, formula, table cell or HTML."""
     rest = text.lstrip()
     margin = text[: len(text) - len(rest)]
+    if len(margin) > _LONGEST_MARGIN:  # more of them are code
+        margin = "\N{NO-BREAK SPACE}" * len(margin)
     rest = _TAG.sub("&lt;", _ENTITY.sub("&amp;", rest))
     rest = _NUMBERED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", rest))
     text = margin + (f"&gt;{rest[1:]}" if rest.startswith(">") else rest)

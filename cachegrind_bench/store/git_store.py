@@ -17,7 +17,7 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.model.text import some
-from cachegrind_bench.store import git_sync, segments
+from cachegrind_bench.store import git_sync, reading, segments
 from cachegrind_bench.store.checking import checked
 from cachegrind_bench.store.git_sync import Changes, State, Sync, git_errors
 from cachegrind_bench.store.protocol import Report
@@ -28,6 +28,7 @@ from cachegrind_bench.vcs.objects import Entry, Objects
 from cachegrind_bench.waiting import Waiting
 
 _FOLDERS = ("runs/", "renames/", f"{segments.FOLDER}/")
+_FOLDER = re.compile(rf"runs(/[0-9]+){{0,2}}|renames|{segments.FOLDER}")
 # What people may put next to them.
 _README = re.compile(r"README(\..*)?", re.DOTALL | re.IGNORECASE)
 # A segment is compressed, so far from this.
@@ -42,11 +43,13 @@ class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
     objects: Objects
     entries: Mapping[str, Entry]
 
-    def singles(self, report: Report | None = None) -> list[str]:  # noqa: ARG002
-        return sorted(name for name, entry in self.entries.items() if entry.is_file and is_record_name(name))
+    def singles(self, report: Report | None = None) -> list[str]:
+        self._check_folders(report, ("runs", "renames"))
+        return sorted(filter(is_record_name, self.entries))
 
-    def segments(self, report: Report | None = None) -> list[str]:  # noqa: ARG002
-        return sorted(name for name, entry in self.entries.items() if entry.is_file and segments.month_of(name))
+    def segments(self, report: Report | None = None) -> list[str]:
+        self._check_folders(report, (segments.FOLDER,))
+        return sorted(filter(segments.month_of, self.entries))
 
     def fetch(self, names: Collection[str]) -> None:
         try:
@@ -68,11 +71,16 @@ class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_others(self, report: Report) -> None:
         for name, entry in sorted(self.entries.items()):
-            named = is_record_name(name) or segments.month_of(name) is not None
-            if named and entry.is_folder:
-                report(name, "it is a folder, and should be a file")
-            elif name.startswith(_FOLDERS) and not entry.is_folder and not (named and entry.is_file):
+            read = is_record_name(name) or segments.month_of(name) is not None or _FOLDER.fullmatch(name)
+            if name.startswith(_FOLDERS) and not entry.is_folder and not read:
                 report(name, NOT_A_RECORD)
+
+    def _check_folders(self, report: Report | None, tops: Collection[str]) -> None:
+        """Report what should be a folder with records, and is a file, a link or a submodule; without `report`, StoreError."""
+        for name, entry in self.entries.items():
+            if _FOLDER.fullmatch(name) and not entry.is_folder and name.partition("/")[0] in tops:
+                with reading.reported(report, name):
+                    raise StoreError(f"{self.place}: cannot read {name}: it is not a folder")
 
     def refuse_foreign(self) -> None:
         """Raise StoreError for a branch that does not hold a history, but: nobody's code is added to."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.process import memory_file
-from cachegrind_bench.vcs.git import COMMIT_ID, Git
+from cachegrind_bench.vcs.git import COMMIT_ID, Git, GitTimeoutError
 
 BLOB = "blob"
 TREE = "tree"
@@ -45,11 +45,6 @@ class Entry(msgspec.Struct, frozen=True):
     mode: str = _FILE
 
     @property
-    def is_file(self) -> bool:
-        """Return whether it is a plain file, neither a folder nor a link."""
-        return self.kind == BLOB and self.mode.startswith("100")
-
-    @property
     def is_folder(self) -> bool:
         """Return whether it is a folder."""
         return self.kind == TREE
@@ -62,6 +57,9 @@ class Objects(Git, frozen=True):
     """The objects of the repository around a directory. Methods raise MeasurementError where git fails."""
 
     _known: list[dict[str, None]] = msgspec.field(default_factory=list[dict[str, None]])  # what `_remotes` found
+    _late: list[GitTimeoutError] = msgspec.field(
+        default_factory=list[GitTimeoutError]
+    )  # a remote that did not answer in time
 
     def write(self, contents: Iterable[bytes]) -> list[str]:
         """Write contents, and return their ids. What is there already is not written again."""
@@ -79,9 +77,9 @@ class Objects(Git, frozen=True):
     def fetch(self, oids: Sequence[str]) -> None:
         """Fetch those of these objects that are not here, with one connection. MeasurementError if that fails.
 
-        An object that no remote has promised either is left for the reader to miss.
+        An object that no remote has promised either is left for the reader to miss. Remotes that did not answer in time are not asked again.
         """
-        remotes = self._remotes() if len(oids) > 1 else {}  # a single one git fetches as quickly
+        remotes = self._remotes()
         if not remotes:
             return
         # Without fetching any, as any other question would.
@@ -91,11 +89,17 @@ class Objects(Git, frozen=True):
         missing = [oid for oid in dict.fromkeys(oids) if oid not in here]
         if done.status != 0 or not missing:  # of a damaged one, the reader finds out which
             return
+        if self._late:
+            raise self._late[0]
         why = ""
         for remote in remotes:
             # Nothing to negotiate: what is asked for has no history.
             settings, options = ("-c", "fetch.negotiationAlgorithm=noop"), ("--no-filter", "--stdin")
-            done = self.fetch_from(remote, options=options, settings=settings, stdin=_lines(missing))
+            try:
+                done = self.fetch_from(remote, options=options, settings=settings, stdin=_lines(missing))
+            except GitTimeoutError as error:
+                self._late.append(error)
+                raise
             if done.status == 0:
                 return
             why = why or self.failed(done, "fetch").message

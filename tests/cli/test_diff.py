@@ -136,6 +136,13 @@ def test_a_pipe_that_a_report_waits_for_is_named(
     assert told.err.startswith("cg-bench: waiting for a reader of pipe, 0 s\n")
 
 
+def test_a_file_that_cannot_be_written_loses_no_comparison(cg_bench: CommandLine, base: str, worse: str) -> None:
+    told = cg_bench("diff", base, worse, "--json", "/dev/full")
+    assert told.code == BAD_INPUT
+    assert "cannot write /dev/full" in told.err
+    assert last_line(told.out).startswith("regression: sort score +2 %")
+
+
 def test_formats_go_to_stdout_and_to_files_at_once(cg_bench: CommandLine, base: str, worse: str) -> None:
     told = cg_bench("diff", base, worse, "--format", "github", "--markdown", "a.md", "--json", "a.json")
     assert told.code == REGRESSION

@@ -78,6 +78,11 @@ def test_usual_text_needs_no_escapes_which_mail_and_chat_would_show(text: str) -
     assert escape(text) == text
 
 
+@pytest.mark.parametrize("spaces", [1, 3, 4, 9])
+def test_spaces_at_the_beginning_are_never_code(spaces: int) -> None:
+    assert "<code>" not in _MARKDOWN.render(f"- {escape(' ' * spaces + 'x')}: y\n")
+
+
 @given(st.text())
 def test_nothing_shown_controls_a_terminal_and_all_of_it_can_be_encoded(text: str) -> None:
     shown = plain(text)

@@ -101,6 +101,21 @@ def test_one_that_has_reported_but_does_not_end_is_ended_later(
     assert time.monotonic() - begun > 0.75
 
 
+def test_one_that_removes_what_says_that_it_is_at_work_is_ended(exchange: Exchange) -> None:
+    with subprocess.Popen(["sleep", "60"]) as late, TimeLimit(_LIMIT_MS) as limit, limit.watching(exchange):
+        put_current(exchange.current, late.pid, 10_000, 10_000)
+        _wait_for(lambda: limit._watched[0].now is not None)
+        os.unlink(exchange.current)
+        late.wait(_PATIENCE_S)
+    assert "took longer" in (limit.why(exchange, 10_000, 10_000) or "")
+
+
+def test_a_process_has_as_long_as_its_benchmarks_and_files_whatever_they_say() -> None:
+    assert TimeLimit(None).of_all(10, 2) is None
+    assert TimeLimit(5_000).of_all(10, 2) == 50_000 + 4 * 60_000
+    assert TimeLimit(90_000).of_all(1, 1) == 90_000 + 3 * 90_000
+
+
 def test_half_a_word_does_not_end_the_watch(exchange: Exchange) -> None:
     with subprocess.Popen(["sleep", "60"]) as late, TimeLimit(_LIMIT_MS) as limit, limit.watching(exchange):
         put_current(exchange.current, late.pid, 10_000)

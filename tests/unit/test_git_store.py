@@ -15,7 +15,7 @@ from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import Record
 from cachegrind_bench.vcs import objects
 from cachegrind_bench.vcs.branches import Branch, LockWatch
-from cachegrind_bench.vcs.git import Git
+from cachegrind_bench.vcs.git import Git, GitTimeoutError
 from tests.unit.clones import BRANCH, Place
 from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, all_names, filled, stored
 
@@ -602,6 +602,54 @@ def test_everything_that_is_wrong_is_found_and_named(place: Place) -> None:
     )
     with pytest.raises(StoreError, match=r"segments/2026-01\.00000000"):
         store.names()
+
+
+@pytest.mark.parametrize("mode", ["100644", "120000"])
+@pytest.mark.parametrize("folder", ["runs", "runs/2026", "runs/2026/01", "renames", "segments"])
+def test_what_is_in_place_of_a_folder_is_not_taken_for_an_empty_one(shared: Place, folder: str, mode: str) -> None:
+    store = shared.store()
+    store.add(ALL)
+    things = objects.Objects(shared.home, shared.environ)
+    base = shared.run("rev-parse", BRANCH, cwd=shared.home)
+    kept = {path: entry for path, entry in things.listing(base).items() if not f"{path}/".startswith(f"{folder}/")}
+    tree = things.tree(kept, {folder: objects.Entry(things.write([b"../etc"])[0], mode=mode)})
+    commit = things.commit(tree, [base], "by hand")
+    shared.run("update-ref", f"refs/heads/{BRANCH}", commit, cwd=shared.home)
+    again = shared.store()
+    where = [folder]
+    assert [problem.where for problem in again.survey().problems] == where
+    assert [problem.where for problem in again.check()] == where
+    told = list[str]()
+    list(again.snapshots(Query(), lambda name, _why: told.append(name)))
+    assert {*told} == {*where}
+    with pytest.raises(StoreError, match="is not a folder"):
+        again.names()
+
+
+def test_records_that_are_links_are_named_where_records_are_read(shared: Place) -> None:
+    shared.store().add(ALL)
+    put(shared, NAMES[1], b"../elsewhere", mode="120000")
+    told = list[str]()
+    list(shared.store().snapshots(Query(), lambda name, _why: told.append(name)))
+    assert told == [NAMES[1]]
+
+
+def test_a_remote_that_did_not_answer_in_time_is_asked_once(shared: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared.store().add(ALL)
+    shared.run("config", "uploadpack.allowFilter", "true", cwd=shared.bare)
+    shared.run("clone", "--quiet", "--filter=blob:none", "--no-checkout", f"file://{shared.bare}", "partial")
+    shared.run("branch", BRANCH, f"origin/{BRANCH}", cwd=shared.folder / "partial")
+    shared.run("remote", "rename", "origin", "other", cwd=shared.folder / "partial")
+    asked = list[str]()
+
+    def fetch_from(_self: Git, remote: str, *_: str, **__: Any) -> Any:
+        asked.append(remote)
+        raise GitTimeoutError("git fetch took more than 1 s")
+
+    store = GitStore(shared.folder / "partial", BRANCH, None, shared.environ)
+    monkeypatch.setattr(Git, "fetch_from", fetch_from)
+    assert len(store.check()) == len(ALL)
+    assert asked == ["other"]
 
 
 def test_a_damaged_record_is_never_read_nor_taken_for_the_same(place: Place) -> None:

@@ -76,6 +76,12 @@ class TimeLimit:
                 self._watched.remove(watched)
                 watched.see(None)
 
+    def of_all(self, benchmarks: int, files: int) -> int | None:
+        """Return how long a process may take for so many, in milliseconds, whatever they do to what says who is at work; None for ever."""
+        if self._limit_s is None:
+            return None
+        return int(1000 * (benchmarks * self._limit_s + (files + 2) * max(self._limit_s, _LEAST_FOR_FILES_S)))
+
     def why(self, exchange: Exchange, number: int, index: int = -1) -> str | None:
         """Return in words why a benchmark was ended here; without `index`, the process of a file, and with -1 that above it. None if it was not."""
         return self._ended.get((exchange.path, number, index))
@@ -89,7 +95,7 @@ class TimeLimit:
 
     def _look(self, watched: _Watched) -> None:
         exchange = watched.exchange
-        now = take_current(exchange.current)
+        now = take_current(exchange.current) or watched.now  # a test may have removed it
         if now is None or now != watched.now:
             watched.see(now)
             return
@@ -105,7 +111,7 @@ class TimeLimit:
             limit += _LEAST_FOR_FILES_S
         if time.monotonic() - watched.since < limit:
             return
-        if watched.process.is_ours() and take_current(exchange.current) == now:
+        if watched.process.is_ours() and (take_current(exchange.current) or now) == now:
             what = "what comes before the benchmarks " if index < 0 else ""
             hint = "raise --cg-bench-timeout, or give it less work: Valgrind makes it about a hundred times slower"
             # First: whoever reports its end asks why.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import CommandTimeoutError, MeasurementError
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN, take_report
 from cachegrind_bench.harness.pytest_session.results import (
@@ -315,6 +315,7 @@ class Lane(Worker):
             for number, own in enumerate(self._files.values(), FIRST)
             for index, item in enumerate(own, FIRST)
         }
+        self.limit_ms = limit.of_all(len(items), len(self._files))
         self._waiting = dict(self._items)
         self._paths = NOWHERE
         self._gate: int | None = None
@@ -394,7 +395,8 @@ class Lane(Worker):
 
     def late(self) -> set[str]:
         """Return the benchmarks that took too long: they would do so wherever the project is."""
-        return {item.nodeid for place, item in self._items.items() if self._limit.why(self.exchange, *place)}
+        whole = isinstance(self.future.exception(), CommandTimeoutError)
+        return {item.nodeid for place, item in self._items.items() if whole or self._limit.why(self.exchange, *place)}
 
     def look(self, said: bytearray, settings: Settings, *, over: bool) -> None:
         """Report what has come since the last time; if it is `over`, that is all that comes."""
