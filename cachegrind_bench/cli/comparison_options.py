@@ -168,7 +168,7 @@ def report_options(options: Mapping[str, Any]) -> ReportOptions:
 
 
 def deliver(made: Report, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:
-    """Write the report, in the colours that --color asks for, and the files that were asked for, whether or not one of them can be written."""
+    """Write the report, in the colours that --color asks for, then the files that were asked for, also where the report cannot be written."""
     colour = output.wants_colour(click.get_current_context().params["color"])
     try:
         write(made.text(options.form, width=output.terminal_width(), colour=colour))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import click
 
 from cachegrind_bench.cli import output
@@ -45,7 +48,7 @@ def command(*, dry_run: bool) -> None:
         output.write("\n".join(f"==> {shown(file.path)}\n{file.added}" for file in files))
         return
     for file in files:  # that all can be written is known before the first one is
-        leaves = top is not None and not file.path.resolve().is_relative_to(top.resolve())
+        leaves = top is not None and not Path(os.path.realpath(file.path)).is_relative_to(os.path.realpath(top))
         if is_special(file.path) or dangling(file.path) or leaves:
             what = "it leads out of the repository" if leaves else "it is not a regular file"
             raise UsageError(f"cannot write {shown(file.path)}: {what}", hint="remove it first")

@@ -35,7 +35,7 @@ def escape(text: str) -> str:
     """Return one line of text that renders as itself: no emphasis, link, list, mention, formula, table cell or HTML."""
     rest = text.lstrip()
     margin = text[: len(text) - len(rest)]
-    if len(margin) > _LONGEST_MARGIN:  # more of them are code
+    if len(margin) > _LONGEST_MARGIN:  # four are a block of code
         margin = "\N{NO-BREAK SPACE}" * len(margin)
     rest = _TAG.sub("&lt;", _ENTITY.sub("&amp;", rest))
     rest = _NUMBERED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", rest))

@@ -106,12 +106,14 @@ def path(region: Region) -> tuple[int, ...]:
 
 def last_log(out: str, pid: int) -> str:
     """Return the end of what Valgrind has said in this process; empty outside of Valgrind."""
-    path = f"{out}/log.{pid}"
     try:
-        if not stat.S_ISREG(Real.stat(path).st_mode):
-            return ""
-        with Real.open(path, "rb") as file:
-            file.seek(-min(_HEAD_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
-            return file.read().decode("utf-8", "backslashreplace")
+        number = Real.open_number(f"{out}/log.{pid}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
+    try:
+        if not stat.S_ISREG(Real.stat(number).st_mode):  # a test has put a pipe there
+            return ""
+        os.lseek(number, -min(_HEAD_BYTES, os.lseek(number, 0, os.SEEK_END)), os.SEEK_END)
+        return Real.read(number, _HEAD_BYTES).decode("utf-8", "backslashreplace")
+    finally:
+        Real.close(number)

@@ -115,7 +115,10 @@ def put_report(path: str, report: Any) -> None:
     try:
         data = marshal.dumps(report, FORMAT)
     except ValueError:
-        data = marshal.dumps(json.loads(json.dumps(report, default=repr)), FORMAT)
+        try:
+            data = marshal.dumps(json.loads(json.dumps(report, default=repr)), FORMAT)
+        except (ValueError, TypeError, RecursionError) as error:
+            data = marshal.dumps({"reports": [], "died": f"reported what cannot be passed on: {error}"}, FORMAT)
     with Real.open(f"{path}.new", "wb") as file:
         file.write(data)
     Real.rename(f"{path}.new", path)

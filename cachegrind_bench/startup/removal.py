@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from contextlib import suppress
+from itertools import count
 
 from cachegrind_bench.startup.os_functions import Real
 
+_MOST_PASSES = 100_000  # one removes a level of folders; something may still write there
+
 
 def remove(path: str) -> None:
-    """Remove a folder with all that is in it, or else what is there, but nothing that a link leads to. OSError where that is not possible."""
-    if stat.S_ISDIR(Real.lstat(path).st_mode):
+    """Remove a folder with all that is in it, or else what is there, but nothing that a link leads to. OSError if something stays."""
+    if _is_folder(path):
         empty_folder(path)
         Real.rmdir(path)
     else:
@@ -19,28 +24,55 @@ def remove(path: str) -> None:
 
 
 def empty_folder(path: str, keep: Container[str] = ()) -> None:
-    """Remove what is in the folder but these names, also what a program has made unreadable. OSError where that is not possible.
+    """Remove what is in the folder but these names, also what a program has made unreadable. OSError if something stays.
 
-    Without recursion, and with short paths: a program may nest deeper than either can go. What is in a folder below comes up
-    into `path`, until there are no folders.
+    Without recursion, and with short paths: a program may nest deeper than either can go. Folders within others come up
+    into `path`, until there are none.
     """
-    moved = 0
+    if not _is_folder(path):  # but a link to one, perhaps
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+    stays, numbers = dict[str, OSError](), count()
     _open_up(path)
-    while entries := [entry for entry in Real.scandir(path) if entry.name not in keep]:
+    for _ in range(_MOST_PASSES):
+        entries = [entry for entry in Real.scandir(path) if entry.name not in keep and entry.name not in stays]
+        if not entries:
+            break
         for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
-                Real.unlink(entry.path)
-                continue
-            _open_up(entry.path)
-            for inner in list(Real.scandir(entry.path)):
-                if not inner.is_dir(follow_symlinks=False):
-                    Real.unlink(inner.path)
-                    continue
+            try:
+                _take_away(entry, path, numbers)
+            except FileNotFoundError:  # it has gone meanwhile
+                pass
+            except OSError as error:  # the rest goes all the same
+                stays[entry.name] = error
+    if stays:
+        raise next(iter(stays.values()))
+
+
+def _take_away(entry: os.DirEntry[str], top: str, numbers: Iterator[int]) -> None:
+    """Remove a file, or a folder with its files; folders in it are moved to the top."""
+    if not entry.is_dir(follow_symlinks=False):
+        Real.unlink(entry.path)
+        return
+    _open_up(entry.path)
+    stays: OSError | None = None
+    for inner in list(Real.scandir(entry.path)):
+        try:
+            if inner.is_dir(follow_symlinks=False):
                 _open_up(inner.path)  # its `..` changes, so it must be writable
-                while _exists(target := f"{path}/moved.{moved}"):
-                    moved += 1
-                Real.rename(inner.path, target)
-            Real.rmdir(entry.path)
+                Real.rename(inner.path, next(path for path in (f"{top}/moved.{n}" for n in numbers) if _is_free(path)))
+            else:
+                Real.unlink(inner.path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            stays = error
+    if stays is not None:
+        raise stays
+    Real.rmdir(entry.path)
+
+
+def _is_folder(path: str) -> bool:
+    return stat.S_ISDIR(Real.lstat(path).st_mode)
 
 
 def _open_up(path: str) -> None:
@@ -49,8 +81,9 @@ def _open_up(path: str) -> None:
         Real.chmod(path, 0o700)
 
 
-def _exists(path: str) -> bool:
+def _is_free(path: str) -> bool:
     try:
-        return bool(Real.lstat(path))
+        Real.lstat(path)
     except FileNotFoundError:
-        return False
+        return True
+    return False

@@ -24,7 +24,7 @@ from cachegrind_bench.store.protocol import Report
 from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name
 from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
-from cachegrind_bench.vcs.objects import Entry, Objects
+from cachegrind_bench.vcs.objects import BLOB, Entry, Objects
 from cachegrind_bench.waiting import Waiting
 
 _FOLDERS = ("runs/", "renames/", f"{segments.FOLDER}/")
@@ -53,11 +53,14 @@ class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
 
     def fetch(self, names: Collection[str]) -> None:
         try:
-            self.objects.fetch([self.entries[name].oid for name in names])
+            self.objects.fetch([self.entries[name].oid for name in names if self.entries[name].kind == BLOB])
         except MeasurementError as error:
             raise StoreError(f"{self.place}: cannot fetch its records: {error.message}", hint=error.hint) from error
 
     def contents(self, names: Sequence[str], most: int = MOST_BYTES) -> Iterator[bytes]:
+        other = next((name for name in names if self.entries[name].kind != BLOB), None)
+        if other is not None:
+            raise StoreError(f"{self.place}: cannot read {other}: it is not a file")
         try:
             oids = [self.entries[name].oid for name in names]
             self.objects.fetch(oids)

@@ -139,7 +139,9 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         data = read_file(target, limit).replace(here, there)
         file = ResultFile(data, str(target))
         if file.result.commit is not None and file.result.commit.sha != sha:
-            raise MeasurementError(f"the result of {sha[:12]} is of another commit, which its set-up has checked out")
+            raise MeasurementError(
+                f"the result of {sha[:12]} is of another commit, which was checked out there meanwhile"
+            )
         return Side(name=name, file=file)
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
@@ -208,11 +210,12 @@ def _date_all(tree: Path) -> None:
     """Give all files one date, as programs read it, and compiled Python files hold it: otherwise it is that of the checkout."""
     folders = [str(tree)]
     while folders:
-        for entry in list(os.scandir(folders.pop())):
-            if not entry.is_dir(follow_symlinks=False):
-                os.utime(entry.path, (_DATE_S, _DATE_S), follow_symlinks=False)
-            elif entry.name != ".git":
-                folders.append(entry.path)
+        with suppress(OSError):  # a path may be too long, or closed
+            for entry in list(os.scandir(folders.pop())):
+                if not entry.is_dir(follow_symlinks=False):
+                    os.utime(entry.path, (_DATE_S, _DATE_S), follow_symlinks=False)
+                elif entry.name != ".git":
+                    folders.append(entry.path)
 
 
 def _make_way(tree: Path, name: str) -> None:

@@ -66,7 +66,7 @@ def lines_of(text: str) -> list[str]:
 
 
 # Who asks, as a URL has it, with a password or a token.
-_OF_USER = re.compile(rb"(https?://)[^/\s]+@", re.IGNORECASE)
+_OF_USER = re.compile(rb"([a-z]+://)[^/?#\s]+@", re.IGNORECASE)
 
 
 class Git(msgspec.Struct, frozen=True):

@@ -57,9 +57,8 @@ class Objects(Git, frozen=True):
     """The objects of the repository around a directory. Methods raise MeasurementError where git fails."""
 
     _known: list[dict[str, None]] = msgspec.field(default_factory=list[dict[str, None]])  # what `_remotes` found
-    _late: list[GitTimeoutError] = msgspec.field(
-        default_factory=list[GitTimeoutError]
-    )  # a remote that did not answer in time
+    # Why a remote did not answer in time.
+    _late: list[str] = msgspec.field(default_factory=list[str])
 
     def write(self, contents: Iterable[bytes]) -> list[str]:
         """Write contents, and return their ids. What is there already is not written again."""
@@ -77,9 +76,10 @@ class Objects(Git, frozen=True):
     def fetch(self, oids: Sequence[str]) -> None:
         """Fetch those of these objects that are not here, with one connection. MeasurementError if that fails.
 
-        An object that no remote has promised either is left for the reader to miss. Remotes that did not answer in time are not asked again.
+        An object that no remote has promised either is left for the reader to miss. After one did not answer in time, none is asked.
         """
-        remotes = self._remotes()
+        # A single one git fetches as quickly.
+        remotes = self._remotes() if len(oids) > 1 or self._late else {}
         if not remotes:
             return
         # Without fetching any, as any other question would.
@@ -90,7 +90,7 @@ class Objects(Git, frozen=True):
         if done.status != 0 or not missing:  # of a damaged one, the reader finds out which
             return
         if self._late:
-            raise self._late[0]
+            raise GitTimeoutError(self._late[0])
         why = ""
         for remote in remotes:
             # Nothing to negotiate: what is asked for has no history.
@@ -98,7 +98,7 @@ class Objects(Git, frozen=True):
             try:
                 done = self.fetch_from(remote, options=options, settings=settings, stdin=_lines(missing))
             except GitTimeoutError as error:
-                self._late.append(error)
+                self._late.append(error.message)
                 raise
             if done.status == 0:
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 import shlex
 import shutil
 import stat
@@ -151,18 +152,26 @@ def _is_left_over(reason: str, *, is_ours: bool) -> bool:
 
 
 def _remove(git: Git, path: Path) -> None:
-    """Remove a worktree, whatever is in it, and git's entry of it, but of no other; a line says if it stays there.
+    """Remove a worktree, whatever is in it, and git's entry of it, but of no other.
 
-    Something that its set-up has started may still write there: what was measured is not lost for that.
+    Something that its set-up has started may still write there: what was measured is not lost for that. A line says so, and the
+    folder is moved out of the way of the next worktree.
     """
+    why = "something writes there"
     with git.waiting.apart().watched(f"the removal of {path}"):
         for _ in range(_ATTEMPTS):
-            with suppress(OSError):
+            try:
                 remove(str(path))
-            if not os.path.lexists(path):
+            except FileNotFoundError:
                 break
-            time.sleep(_PAUSE_S)
+            except OSError as error:
+                why = error.strerror or why
+                time.sleep(_PAUSE_S)
+            else:
+                break
     with suppress(MeasurementError):  # `git gc` does the same after a while
         git.text("worktree", "remove", "--force", "--force", str(path), timeout=_TIMEOUT_S)
     if os.path.lexists(path):
-        git.waiting.note(f"cannot remove the worktree {path}: does something that was started there still write?")
+        git.waiting.note(f"cannot remove the worktree {path}: {why}")
+        with suppress(OSError):
+            path.rename(path.with_name(f"{path.name}.left.{secrets.token_hex(4)}"))

@@ -301,6 +301,13 @@ def test_a_link_that_leads_nowhere_is_not_written_through(cg_bench: CommandLine,
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_link_to_itself_is_an_error(cg_bench: CommandLine) -> None:
+    Path("cg-bench.toml").symlink_to("cg-bench.toml")
+    told = cg_bench("init")
+    assert (told.code, told.out) == (2, "")
+    assert "cannot write cg-bench.toml" in told.err
+
+
 def test_a_link_out_of_the_repository_is_not_written_through(cg_bench: CommandLine, tmp_path: Path) -> None:
     elsewhere = tmp_path.with_suffix(".toml")
     elsewhere.write_text("[project]\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 import shutil
@@ -185,6 +186,22 @@ def test_what_a_native_benchmark_puts_in_the_place_of_a_measured_ones_order_is_t
     make(lane.exchange.look_ups(FIRST, FIRST))
     with pytest.raises(MeasurementError, match="wrote over a file"):
         lane.release({})
+
+
+def test_orders_that_cannot_be_written_name_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def put_order(path: str, _order: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    monkeypatch.setattr(session, "put_order", put_order)
+    with pytest.raises(MeasurementError, match=r"cannot write into .*: No space left on device"):
+        lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
+
+
+def test_a_value_in_itself_is_reported_in_words(tmp_path: Path) -> None:
+    path, value = str(tmp_path / "done"), list[Any]()
+    value.append(value)
+    put_report(path, {"reports": [{"user_properties": [("a", value)]}]})
+    assert "Circular reference" in (take_report(path) or {})["died"]
 
 
 def test_a_pipe_in_the_place_of_valgrinds_log_says_nothing(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import scratch as module
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.pytest_plugin.inner import run
+from cachegrind_bench.startup.os_functions import Real
 from cachegrind_bench.startup.removal import empty_folder
 from tests.unit.samples import nest, run_without_rights
 
@@ -90,6 +91,40 @@ def test_what_a_test_nests_deeply_goes_and_what_was_there_before_stays(
     (tmp_path / "file").touch()
     run.empty_folder(str(tmp_path), frozenset({"kept"}))
     assert os.listdir(tmp_path) == ["kept"]
+
+
+def test_what_a_link_in_place_of_a_folder_leads_to_is_not_emptied(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir(mode=0o755)
+    (precious / "file").touch()
+    (tmp_path / "link").symlink_to(precious)
+    run.empty_folder(str(tmp_path / "link"))
+    with pytest.raises(NotADirectoryError):
+        empty_folder(str(tmp_path / "link"))
+    assert os.listdir(precious) == ["file"]
+    assert stat.S_IMODE(precious.stat().st_mode) == 0o755
+
+
+def test_what_cannot_be_removed_or_has_gone_meanwhile_does_not_keep_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c", "d/e"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file").touch()
+    real = Real.unlink
+
+    def unlink(path: str) -> None:
+        if path.endswith("b/file"):
+            raise PermissionError(1, "Operation not permitted", path)
+        real(path)
+        if path.endswith("c/file"):
+            raise FileNotFoundError(2, "No such file or directory", path)
+
+    monkeypatch.setattr(Real, "unlink", staticmethod(unlink))
+    with pytest.raises(PermissionError):
+        empty_folder(str(tmp_path))
+    assert os.listdir(tmp_path) == ["b"]
+    run.empty_folder(str(tmp_path))
 
 
 def test_an_odd_umask_neither_hinders_nor_leaves_anything(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from cachegrind_bench.startup.exchange import Exchange, take_current
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.
 _LEAST_FOR_FILES_S = 60.0
+# Rehearsals that a measured process may wait for, and its own.
+_ROUNDS = 4
 # Not by the clock: after Ctrl-Z, this process did not look either.
 _STOPPED_LOOKS = 100
 
@@ -77,10 +79,13 @@ class TimeLimit:
                 watched.see(None)
 
     def of_all(self, benchmarks: int, files: int) -> int | None:
-        """Return how long a process may take for so many, in milliseconds, whatever they do to what says who is at work; None for ever."""
+        """Return how long any process may take where there are so many, with what it waits for, in milliseconds; None for ever.
+
+        A test may change the file that says which one is at work, and then it is not ended by its own limit.
+        """
         if self._limit_s is None:
             return None
-        return int(1000 * (benchmarks * self._limit_s + (files + 2) * max(self._limit_s, _LEAST_FOR_FILES_S)))
+        return int(1000 * _ROUNDS * (benchmarks + files + 2) * (self._limit_s + _LEAST_FOR_FILES_S))
 
     def why(self, exchange: Exchange, number: int, index: int = -1) -> str | None:
         """Return in words why a benchmark was ended here; without `index`, the process of a file, and with -1 that above it. None if it was not."""
@@ -112,7 +117,7 @@ class TimeLimit:
         if time.monotonic() - watched.since < limit:
             return
         if watched.process.is_ours() and (take_current(exchange.current) or now) == now:
-            what = "what comes before the benchmarks " if index < 0 else ""
+            what = "what comes before or after the benchmarks " if index < 0 else ""
             hint = "raise --cg-bench-timeout, or give it less work: Valgrind makes it about a hundred times slower"
             # First: whoever reports its end asks why.
             self._ended[key] = f"{what}took longer than {limit:g} s under Valgrind and was stopped: {hint}"

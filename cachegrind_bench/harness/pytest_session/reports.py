@@ -7,12 +7,15 @@ import os
 import stat
 from typing import Any, Final, cast
 
-_MOST_BYTES = 1 << 28  # of a report, with all that a test has printed
+_MOST_BYTES = 1 << 29  # of a report, which has what a test printed up to three times, once for each of its phases
 _MOST_VALUES = 1_000_000
 # What became of a benchmark that wrote over what should say that.
 _WHY = "wrote over a file by which cg-bench follows it"
 OVERWRITTEN: dict[str, Any] = {"reports": [], "died": _WHY, "text": f"a benchmark {_WHY}"}
-TOO_LONG: dict[str, Any] = {"reports": [], "died": f"printed, or reported, more than {_MOST_BYTES >> 20} MiB"}
+TOO_LONG: dict[str, Any] = {
+    "reports": [],
+    "died": f"has a report of more than {_MOST_BYTES >> 20} MiB, with all that it printed",
+}
 # Of marshal's format 2 (Python/marshal.c), by the bytes that such a value has after its kind, or that follow a length of four bytes
 # for each of its parts. None refers to another one: a value in itself ends Python by a signal when it is hashed.
 _FIXED: Final = {b"N": 0, b"T": 0, b"F": 0, b".": 0, b"0": 0, b"{": 0, b"i": 4, b"g": 8, b"y": 16}
@@ -47,7 +50,7 @@ def take_report(path: str, most: int = _MOST_VALUES) -> dict[str, Any] | None:
 
 def _check(data: bytes, most: int) -> None:
     """ValueError for what marshal must not load: more values, longer ones than there are bytes, and kinds that are in no report."""
-    at = values = 0
+    at = values = claimed = 0
     while at < len(data):
         kind = data[at : at + 1]
         at += 1
@@ -58,8 +61,8 @@ def _check(data: bytes, most: int) -> None:
             at += _FIXED[kind]
         else:
             length = abs(int.from_bytes(data[at : at + _LENGTH], "little", signed=True))
-            values += 0 if parts else length
+            claimed += 0 if parts else length
             at += _LENGTH + parts * length
         values += 1
-        if values > most or at > len(data):
+        if values > most or claimed > min(most, len(data)) or at > len(data):
             raise ValueError(values)

@@ -6,6 +6,7 @@ One thread per lane waits for its process; the main thread looks at the lanes' f
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import shutil
 import time
@@ -16,7 +17,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -157,6 +158,9 @@ def _rehearse(bench: Bench, relay: Relay) -> tuple[Place, Sequence[str]]:
     """
     place, items = bench.place, bench.collected.items
     first = _rehearsed(bench, relay)
+    if len(first.passed | first.late) < len(items) and bench.settings.jobs > 1 and not first.refused:
+        # What they build or fetch once may have been in the way of several at a time.
+        first = _rehearsed(dataclasses.replace(bench, settings=msgspec.structs.replace(bench.settings, jobs=1)), relay)
     if len(first.passed | first.late) < len(items):
         kept = dataclasses.replace(place, keep=first.refused or "benchmarks fail at another path")
         second = _rehearsed(dataclasses.replace(bench, place=kept), relay)
@@ -175,7 +179,7 @@ def _rehearsed(bench: Bench, relay: Relay) -> _Rehearsed:
             passed=set[str]().union(*(lane.passed() for lane in lanes)),
             late=set[str]().union(*(lane.late() for lane in lanes)),
             look_ups={nodeid: found for lane in lanes for nodeid, found in lane.look_ups().items()},
-            caches=[folder for lane in lanes for folder in lane.caches()],
+            caches=sorted({folder for lane in lanes for folder in lane.caches()}),
             refused=next(filter(None, (lane.why_moved() for lane in lanes)), ""),
         )
 
@@ -183,8 +187,8 @@ def _rehearsed(bench: Bench, relay: Relay) -> _Rehearsed:
 class _Part(msgspec.Struct):
     """What pytest reports of one phase of a test, as far as it is read here."""
 
-    when: Literal["setup", "call", "teardown"]
-    outcome: Literal["passed", "failed", "skipped"]
+    when: str
+    outcome: str
     longrepr: Any = None
     sections: list[tuple[str, str]] = []
     nodeid: str = ""
@@ -299,6 +303,17 @@ def _watch(lanes: Sequence[Lane], settings: Settings, said: bytearray, relay: Re
         time.sleep(_LOOK_S)
 
 
+@contextmanager
+def _writing(exchange: Exchange) -> Generator[None]:
+    """MeasurementError where the files in a lane's folder are not as they were left, or cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
+        what = f"cannot write into {exchange.path}: {error.strerror}" if full else OVERWRITTEN["text"]
+        raise MeasurementError(what, hint="free some space there" if full else None) from error
+
+
 class Lane(Worker):
     """The items of one measured process, by files, and what became of them so far."""
 
@@ -315,7 +330,7 @@ class Lane(Worker):
             for number, own in enumerate(self._files.values(), FIRST)
             for index, item in enumerate(own, FIRST)
         }
-        self.limit_ms = limit.of_all(len(items), len(self._files))
+        self.limit_ms = limit.of_all(len(collected.items), len(collected.files))
         self._waiting = dict(self._items)
         self._paths = NOWHERE
         self._gate: int | None = None
@@ -333,15 +348,16 @@ class Lane(Worker):
         collected, exchange = self._collected, self.exchange
         self._paths = paths
         root = {**collected.root, "warm_up": warm_up, "batches": batches, "layouts": layouts}
-        shutil.rmtree(exchange.path, ignore_errors=True)
-        Path(exchange.path).mkdir()
-        put_order(exchange.root, translated(root, paths.seen))
-        for number, path in enumerate(self._files, FIRST):
-            put_order(exchange.file(number), translated(collected.files[path], paths.seen))
-        for (number, index), item in self._items.items():
-            put_order(exchange.benchmark(number, index), item.nodeid)
-        os.mkfifo(exchange.gate)
-        self._gate = os.open(exchange.gate, os.O_RDWR | os.O_NONBLOCK)
+        with _writing(exchange):
+            shutil.rmtree(exchange.path, ignore_errors=True)
+            Path(exchange.path).mkdir()
+            put_order(exchange.root, translated(root, paths.seen))
+            for number, path in enumerate(self._files, FIRST):
+                put_order(exchange.file(number), translated(collected.files[path], paths.seen))
+            for (number, index), item in self._items.items():
+                put_order(exchange.benchmark(number, index), item.nodeid)
+            os.mkfifo(exchange.gate)
+            self._gate = os.open(exchange.gate, os.O_RDWR | os.O_NONBLOCK)
 
     def release(self, look_ups: Mapping[str, LookUps]) -> None:
         """Let the measured process go on, with what benchmarks look up in types, by the ids of their nodes.
@@ -349,11 +365,9 @@ class Lane(Worker):
         MeasurementError where a benchmark that ran without Valgrind has put something there.
         """
         exchange = self.exchange
-        try:
+        with _writing(exchange):
             for (number, index), item in self._items.items():
                 put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
-        except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
-            raise MeasurementError(OVERWRITTEN["text"]) from error
         if self._gate is not None:
             with suppress(BlockingIOError):  # a benchmark has filled it, and opened it so
                 os.write(self._gate, b"!")
@@ -368,10 +382,8 @@ class Lane(Worker):
 
         MeasurementError where a benchmark that ran without Valgrind has removed these.
         """
-        try:
+        with _writing(self.exchange):
             begun = Path(self.exchange.root).stat().st_mtime_ns
-        except OSError as error:
-            raise MeasurementError(OVERWRITTEN["text"]) from error
         return any(os.stat(path).st_mtime_ns >= begun for path in folders if os.path.exists(path))
 
     def close(self) -> None:
@@ -450,6 +462,8 @@ class Lane(Worker):
         else:
             error = self.future.exception() if over else None
             text = "\n".join(str(part) for part in (error, getattr(error, "hint", None)) if part)
+            if isinstance(error, CommandTimeoutError):
+                text = "the measured process took longer than all of its benchmarks may, and was stopped"
             text = text or f"the measured process ended early; it said:\n{said.decode('utf-8', 'backslashreplace')}"
         return {"reports": [], "died": None, "trouble": text}
 

@@ -112,7 +112,6 @@ def _target(
     runner: ValgrindRunner,
     *,
     cpu: int | None,
-    limit_ms: int | None,
     collect: Collect = CALLS,
 ) -> Target:
     command = place.command(worker.exchange.path, str(runner.scratch.out))
@@ -127,7 +126,7 @@ def _target(
         variables={name: value for name, value in place.variables.items() if name != "PYTHONPATH"},
         cwd=str(place.cwd),
         cpu=cpu,
-        timeout_ms=limit_ms,
+        timeout_ms=worker.limit_ms,
         held_back=tuple(environment.held_back(place.environ, place.request)),
         collect=collect,
         plugin=_PLUGIN,
@@ -139,7 +138,7 @@ def _target(
 class Worker:
     """One measured process: the folder by which it gets orders and, once it has begun, its outcome and its out files.
 
-    A native one may take `limit_ms`, one under Valgrind, which waits for that, twice as long; None is for ever.
+    It may take `limit_ms`; None is for ever.
     """
 
     future: Future[Outcome]
@@ -204,16 +203,13 @@ class Workers:
     def _rehearse(self, worker: Worker, cpu: int) -> Outcome:
         """Serve a folder without Valgrind, as each command that is measured runs once before: it fills __pycache__."""
         with self._cancel.under(), self.valgrind_setup.session(echo=self.echo, first=FIRST_SLOT) as ready:
-            target = _target(self.place, worker, ready.runner, cpu=cpu, limit_ms=worker.limit_ms)
+            target = _target(self.place, worker, ready.runner, cpu=cpu)
             with self.watch(worker.exchange):
                 return ready.runner.warm_up(target)
 
     def _serve(self, worker: Worker) -> Outcome:
         with self._cancel.under(), self.valgrind_setup.session(echo=self.echo) as ready:
-            limit_ms = None if worker.limit_ms is None else 2 * worker.limit_ms
-            target = _target(
-                self.place, worker, ready.runner, cpu=self._cpu(ready.cpu), limit_ms=limit_ms, collect=self.collect
-            )
+            target = _target(self.place, worker, ready.runner, cpu=self._cpu(ready.cpu), collect=self.collect)
             out = worker.out = ready.runner.scratch.out
             with ExitStack() as stack:
                 maps = None

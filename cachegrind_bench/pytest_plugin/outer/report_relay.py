@@ -41,8 +41,8 @@ def report(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = 
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     try:
         reports = [_report_of(item, data) for data in found.get("reports", ())]
-    except Exception:  # noqa: BLE001 - whatever a hook has to say of what a test has written in place of its report
-        found, reports = OVERWRITTEN, []
+    except Exception as error:  # noqa: BLE001 - whatever a hook has to say of what a test has written in place of its report
+        found, reports = {**OVERWRITTEN, "text": f"its report cannot be read: {error!r}"}, []
     if text := failure_text(found):
         text = "\n".join(part for part in (text, found.get("text")) if part)
         keywords: dict[str, Any] = dict.fromkeys(item.keywords, 1)
