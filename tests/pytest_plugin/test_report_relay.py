@@ -29,6 +29,18 @@ def test_what_a_test_wrote_in_place_of_its_report_fails_that_test_alone(answer: 
     assert "wrote over a file" in given["report"].longreprtext
 
 
+def test_a_report_that_a_hook_cannot_bear_fails_that_test_alone() -> None:
+    item = Mock(nodeid="a.py::test_a", location=("a.py", 0, "test_a"), keywords={})
+    item.ihook.pytest_report_from_serializable.side_effect = lambda **given: pytest.TestReport(
+        given["data"]["nodeid"], given["data"]["location"], {}, "passed", None, "call"
+    )
+    item.ihook.pytest_runtest_logreport.side_effect = [AttributeError("gateway"), None]
+    report(item, {"reports": [{"when": "call", "outcome": "passed", "nodeid": "::error::x"}]})
+    first, second = (given["report"] for _, given in item.ihook.pytest_runtest_logreport.call_args_list)
+    assert (first.nodeid, second.outcome) == ("a.py::test_a", "failed")
+    assert "AttributeError('gateway')" in second.longreprtext
+
+
 def test_bytes_are_shown_as_they_are_or_as_text_on_a_stream_that_has_only_that() -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     show_bytes(stream, b"a\xff")

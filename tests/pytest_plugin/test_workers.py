@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.pytest_session import session
+from cachegrind_bench.harness.pytest_session import profiling, session
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN, take_report
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
@@ -321,6 +321,18 @@ def test_rubbish_in_place_of_what_callgrind_writes_is_an_error_of_that_benchmark
 def test_a_pipe_in_place_of_what_callgrind_writes_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / f"{dumps.of_process(5)}1")
     assert dumps.calls(str(tmp_path), dumps.of_process(5), 0, 2) == []
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_meter_without_a_call_is_an_error(tmp_path: Path, *, settled: bool) -> None:
+    with pytest.raises(MeasurementError, match="wrote over a file"):
+        parts_of(tmp_path, {"name": "a", "layouts": [(5, 0, 0, settled)]})
+
+
+@pytest.mark.parametrize("layouts", [[], [(5, 0, 0, True)], [(5, 0, 0, True)] * 2])
+def test_a_meter_of_another_form_is_why_a_python_profile_is_missing(tmp_path: Path, layouts: Any) -> None:
+    found = profiling._seen({"name": "a", "layouts": layouts}, tmp_path, cast("Any", None), 8)
+    assert isinstance(found, MeasurementError)
 
 
 def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ class TimeLimit:
                 watched.see(None)
 
     def of_all(self, benchmarks: int, files: int) -> int | None:
-        """Return how long any process may take where there are so many, with what it waits for, in milliseconds; None for ever.
+        """Return how long any process may take where this is all, with what it waits for, in milliseconds; None for ever.
 
         A test may change the file that says which one is at work, and then it is not ended by its own limit.
         """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError
+from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN
 from cachegrind_bench.harness.pytest_session.results import parts_of
 from cachegrind_bench.harness.pytest_session.session import Bench, Lane, serving
 from cachegrind_bench.measure.python_profile import DEPTH_OF_STUBS, DEPTHS, check_trampolines
@@ -114,7 +115,10 @@ def _seen(
     """Read the call in a meter's record."""
     try:
         with reading_out_files():
-            ((pair,),) = parts_of(out, meter)
+            found = parts_of(out, meter)
+            if [len(pairs) for pairs in found] != [1]:
+                raise MeasurementError(f"it {OVERWRITTEN['died']}")
+            ((pair,),) = found
             empty, body = (PathReader(depth=depth, hide=_is_harness) for _ in range(2))
             for reader, files in zip((empty, body), pair, strict=True):
                 for file in files:

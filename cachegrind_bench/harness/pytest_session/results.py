@@ -147,6 +147,8 @@ def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
         if len(calls) < made:
             raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
         last = calls[-1:] if settled else calls[1:]
+        if not last:
+            raise MeasurementError(f"it {OVERWRITTEN['died']}")
         found.append([tuple([out / f"{prefix}{number}" for number in one[0]] for one in call) for call in last])
     return found
 

@@ -40,24 +40,29 @@ def report(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = 
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     try:
-        reports = [_report_of(item, data) for data in found.get("reports", ())]
+        for one in [_report_of(item, data) for data in found.get("reports", ())]:
+            if one.failed:
+                _add_hint(one, held_back)
+            hook.pytest_runtest_logreport(report=one)
+    except pytest.exit.Exception:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever a hook has to say of what a test has written in place of its report
-        found, reports = {**OVERWRITTEN, "text": f"its report cannot be read: {error!r}"}, []
+        found = {**OVERWRITTEN, "text": f"its report cannot be shown: {error!r}"}
     if text := failure_text(found):
         text = "\n".join(part for part in (text, found.get("text")) if part)
         keywords: dict[str, Any] = dict.fromkeys(item.keywords, 1)
-        reports.append(pytest.TestReport(item.nodeid, item.location, keywords, "failed", text, "call"))
-    for one in reports:
-        if one.failed:
-            _add_hint(one, held_back)
-        hook.pytest_runtest_logreport(report=one)
+        died = pytest.TestReport(item.nodeid, item.location, keywords, "failed", text, "call")
+        _add_hint(died, held_back)
+        hook.pytest_runtest_logreport(report=died)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     if found.get("exit"):
         item.session.shouldstop = found["exit"]
 
 
 def _report_of(item: pytest.Item, data: dict[str, Any]) -> pytest.TestReport:
-    made = item.ihook.pytest_report_from_serializable(config=item.config, data=dict(data))  # which it changes
+    """Return the report of this item, whatever it calls itself."""
+    own = {**data, "nodeid": item.nodeid, "location": item.location}
+    made = item.ihook.pytest_report_from_serializable(config=item.config, data=own)
     if not isinstance(made, pytest.TestReport):
         raise TypeError(made)
     return made
