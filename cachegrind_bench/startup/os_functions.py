@@ -21,7 +21,7 @@ class Real:
     getpid = staticmethod(os.getpid)
     leave = staticmethod(os._exit)
     setpgid = staticmethod(os.setpgid)
-    open = staticmethod(cast("Callable[[str, str], BinaryIO]", open))  # of bytes only
+    open = staticmethod(cast("Callable[[str | int, str], BinaryIO]", open))  # of bytes only
     mkdir = staticmethod(os.mkdir)
     rename = staticmethod(os.rename)
     listdir = staticmethod(os.listdir)

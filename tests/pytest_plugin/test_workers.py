@@ -204,6 +204,12 @@ def test_a_value_in_itself_is_reported_in_words(tmp_path: Path) -> None:
     assert "Circular reference" in (take_report(path) or {})["died"]
 
 
+def test_a_pipe_in_the_place_of_an_order_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "order")
+    with pytest.raises(EOFError):
+        take_order(str(tmp_path / "order"))
+
+
 def test_a_pipe_in_the_place_of_valgrinds_log_says_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "log.5")
     assert not dumps.last_log(str(tmp_path), 5)
