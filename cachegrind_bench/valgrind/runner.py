@@ -314,7 +314,8 @@ def reading_out_files() -> Generator[None]:
                 ) from error
         raise MeasurementError(f"Valgrind's out file cannot be used: {error.message}") from error
     except OSError as error:
-        raise MeasurementError(f"Valgrind's out file cannot be read: {error.filename}: {error.strerror}") from error
+        which = "" if error.filename is None else f"{error.filename}: "
+        raise MeasurementError(f"Valgrind's out file cannot be used: {which}{error.strerror}") from error
 
 
 def _restore(out: Path, places: Translation) -> None:

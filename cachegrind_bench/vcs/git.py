@@ -66,7 +66,7 @@ def lines_of(text: str) -> list[str]:
 
 
 # Who asks, as a URL has it, with a password or a token.
-_OF_USER = re.compile(rb"([a-z]+://)[^/?#\s]+@", re.IGNORECASE)
+_OF_USER = re.compile(rb"(?<=://)[^/?#\s]+@")
 
 
 class Git(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class Git(msgspec.Struct, frozen=True):
         if done.timed_out:
             raise GitTimeoutError(f"git {command} took more than {timeout:g} s")
         # git names the URL without them in most messages, but not in those of files that are served as they are.
-        return msgspec.structs.replace(done, stderr=_OF_USER.sub(rb"\1", done.stderr))
+        return msgspec.structs.replace(done, stderr=_OF_USER.sub(b"", done.stderr))
 
     def text(
         self, *arguments: str, stdin: bytes | None = None, timeout: float = _TIMEOUT_S, index: Path | None = None

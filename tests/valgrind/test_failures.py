@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -359,3 +360,9 @@ def test_an_out_file_without_space_is_reported_as_such(tmp_path: Path, monkeypat
     monkeypatch.setattr("cachegrind_bench.valgrind.runner.os.statvfs", {str(tmp_path): full}.__getitem__)
     with pytest.raises(MeasurementError, match=f"no space is left for {tmp_path}/out.1$"), runner.reading_out_files():
         raise FileFormatError("the file is empty", path=str(tmp_path / "out.1"))
+
+
+def test_an_error_of_out_files_without_a_name_is_that_error_alone() -> None:
+    alone = "^Valgrind's out file cannot be used: No space left on device$"
+    with pytest.raises(MeasurementError, match=alone), runner.reading_out_files():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

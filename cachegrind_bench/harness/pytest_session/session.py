@@ -193,7 +193,7 @@ class _Part(msgspec.Struct):
     sections: list[tuple[str, str]] = []
     nodeid: str = ""
     duration: float = 0
-    user_properties: list[tuple[str, Any]] = []
+    user_properties: list[Any] = []
     keywords: dict[str, Any] = {}
 
 
@@ -305,12 +305,12 @@ def _watch(lanes: Sequence[Lane], settings: Settings, said: bytearray, relay: Re
 
 @contextmanager
 def _writing(exchange: Exchange) -> Generator[None]:
-    """MeasurementError where the files in a lane's folder are not as they were left, or cannot be written."""
+    """MeasurementError where nothing can be written into a lane's folder."""
     try:
         yield
     except OSError as error:
-        full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
-        what = f"cannot write into {exchange.path}: {error.strerror}" if full else OVERWRITTEN["text"]
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        what = f"cannot write into {exchange.path}: {error.strerror}"
         raise MeasurementError(what, hint="free some space there" if full else None) from error
 
 
@@ -362,12 +362,13 @@ class Lane(Worker):
     def release(self, look_ups: Mapping[str, LookUps]) -> None:
         """Let the measured process go on, with what benchmarks look up in types, by the ids of their nodes.
 
-        MeasurementError where a benchmark that ran without Valgrind has put something there.
+        Where a benchmark that ran without Valgrind has put something there, or removed the folder, what finds that fails.
         """
         exchange = self.exchange
         with _writing(exchange):
             for (number, index), item in self._items.items():
-                put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
+                with suppress(FileExistsError, FileNotFoundError, NotADirectoryError):
+                    put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
         if self._gate is not None:
             with suppress(BlockingIOError):  # a benchmark has filled it, and opened it so
                 os.write(self._gate, b"!")
@@ -378,12 +379,11 @@ class Lane(Worker):
         return found
 
     def is_older_than(self, folders: Sequence[str]) -> bool:
-        """Return whether anything has come to any of these folders, or gone, since the orders were written.
-
-        MeasurementError where a benchmark that ran without Valgrind has removed these.
-        """
-        with _writing(self.exchange):
+        """Return whether anything has come to any of these folders, or gone, since the orders were written."""
+        try:
             begun = Path(self.exchange.root).stat().st_mtime_ns
+        except OSError:  # a benchmark has removed them, and what needs them fails
+            return False
         return any(os.stat(path).st_mtime_ns >= begun for path in folders if os.path.exists(path))
 
     def close(self) -> None:
