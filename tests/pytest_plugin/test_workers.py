@@ -6,11 +6,13 @@ import errno
 import marshal
 import os
 import shutil
+import sys
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,7 +23,7 @@ from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN, take_re
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
 from cachegrind_bench.harness.pytest_session.results import failure_text, parts_of
 from cachegrind_bench.harness.pytest_session.session import Lane, Relay
-from cachegrind_bench.harness.pytest_session.workers import Worker, Workers
+from cachegrind_bench.harness.pytest_session.workers import Place, Worker, Workers
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import default_cpu
@@ -62,6 +64,34 @@ def test_native_lanes_have_the_cpus_that_as_many_measured_ones_leave(
     lanes = [Worker(Exchange(f"/none/{number}")) for number in range(3)]
     with workers.serving(lanes):
         assert [cast("Any", lane.future.result()) for lane in lanes] == [0, 3, 2]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_what_native_lanes_found_is_put_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, jobs: int) -> None:
+    names = [f"a::{number}" for number in range(5)]
+
+    def rehearse(_self: Workers, lane: Lane, _cpu: int) -> Any:
+        for number, item in enumerate(lane.items, FIRST):
+            outcome = "failed" if item.nodeid == "a::3" else "passed"
+            meter = {"look_ups": {item.nodeid: ["get"]}}
+            report = {"reports": [{"when": "call", "outcome": outcome}], "meter": meter}
+            put_report(lane.exchange.report(FIRST, number), report)
+        put_report(lane.exchange.caches, {"folders": ["/one", f"/of/{lane.items[0].nodeid}"]})
+        return Mock(unsealed={"place": "no" if names[-1] in [item.nodeid for item in lane.items] else ""})
+
+    monkeypatch.setattr(Workers, "_rehearse", rehearse)
+    python = Python(executable="", implementation="", version="", trampolines="0", pytest="", variables=())
+    items = tuple(Item(nodeid=name, file="a", parameters={}, tags=(), whole=False) for name in names)
+    collected = Collected(items=items, root={}, files={"a": {}}, cwd=str(tmp_path), asserts="rewrite", python=python)
+    request = Request(values={})
+    settings = Settings(environ={}, request=request, jobs=jobs, model=DEFAULT_MODEL)
+    place = Place(cwd=tmp_path, environ={}, request=request, python=sys.executable, keep="as it is")
+    bench = session.Bench(collected=collected, settings=settings, valgrind_setup=cast("Any", None), place=place)
+    found = session._rehearsed(bench, Relay())
+    assert found.passed == {*names} - {"a::3"}
+    assert (found.late, found.refused) == (set(), "no")
+    assert found.look_ups == {name: {name: ["get"]} for name in names}
+    assert len(found.caches) == 1 + jobs
 
 
 def test_what_interrupts_the_start_of_lanes_ends_those_that_have_begun(
