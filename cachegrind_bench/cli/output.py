@@ -55,7 +55,7 @@ def write(content: str | bytes) -> None:
     if isinstance(content, str):  # JSON may be meant for another program, or for a terminal, or the log of a job
         text = plain_json(content) if content.startswith(("{", "[")) else content
         content = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
-    elif content.startswith(b"{"):
+    elif content.startswith((b"{", b"[")):
         content = plain_json(content.decode()).encode()
     flush()
     try:

@@ -40,6 +40,7 @@ from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
 if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.history.values import Finding
+    from cachegrind_bench.model.result import Result
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.trend import Found
     from cachegrind_bench.vcs.revisions import Repository
@@ -138,10 +139,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         here, there = (json.dumps(os.path.join(path, ""))[1:-1].encode() for path in folders)
         data = read_file(target, limit).replace(here, there)
         file = ResultFile(data, str(target))
-        if file.result.commit is not None and file.result.commit.sha != sha:
-            raise MeasurementError(
-                f"the result of {sha[:12]} is of another commit, which was checked out there meanwhile"
-            )
+        _check_commit(file.result, sha)
         return Side(name=name, file=file)
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
@@ -408,6 +406,11 @@ def bisected(
     return Bisected(before=before, after=after, left=left, sides=sides)
 
 
+def _check_commit(result: Result, sha: str) -> None:
+    if result.commit is not None and result.commit.sha != sha:
+        raise MeasurementError(f"the result of {sha[:12]} is of another commit, which was checked out there meanwhile")
+
+
 def _cost(place: Worktree, words: Sequence[str], names: Collection[str], model: CostModel, sha: str) -> int:
     """Return what the benchmark of one of these names costs at this commit. MeasurementError if it has no counts there."""
     target = place.folder / "result.json"
@@ -415,6 +418,7 @@ def _cost(place: Worktree, words: Sequence[str], names: Collection[str], model: 
     place.notices.note(f"measuring {sha[:12]}")
     place.measure(sha, words, target)
     result = read_regular_result(target).result
+    _check_commit(result, sha)
     found = next((item for item in result.benchmarks if item.id in names), None)
     if found is None or found.counts is None:
         why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]

@@ -149,7 +149,7 @@ def _notes(text: str) -> list[CommitNote]:
         CommitNote(
             sha=sha.lstrip("\n"),
             parents=tuple(parents.split()),
-            committed_at=utc(int(seconds)),
+            committed_at=utc(int(seconds or 0)),  # empty where git cannot read the date
             author=author,
             subject=subject,
         )

@@ -66,7 +66,7 @@ def lines_of(text: str) -> list[str]:
 
 
 # Who asks, as a URL has it, with a password or a token.
-_OF_USER = re.compile(rb"(?<=://)[^/?#\s]+@")
+_OF_USER = re.compile(rb"(?<=://)(?:[^/:\s]{0,300}:\S{1,1000}|[^/?#\s]+)@")
 
 
 class Git(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
+from cachegrind_bench.usecases import worktrees
 from cachegrind_bench.usecases.backfill import BackfillRequest, Past, past_of
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.worktrees import opened_worktree
@@ -179,6 +180,9 @@ def test_a_result_of_what_set_up_has_checked_out_is_not_that_of_the_commit(
     refused = pytest.raises(MeasurementError, match="is of another commit")
     with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
         place.side("main", sha, ("--", "true"))
+    refused = pytest.raises(MeasurementError, match="is of another commit")
+    with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
+        worktrees._cost(place, ("--", "true"), {"true"}, DEFAULT_MODEL, sha)
 
 
 def test_every_nth_commit_is_measured_in_any_case(repository: Repository) -> None:

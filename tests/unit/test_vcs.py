@@ -281,12 +281,12 @@ def test_passwords_in_what_git_says_are_left_out(repository: Repository, tmp_pat
     said = tmp_path / "bin" / "git"
     said.parent.mkdir()
     said.write_text(
-        "#!/bin/sh\necho 'error: no object under https://me:p@ss@host/r (HTTP://token@host/o)' >&2\nexit 1\n"
+        "#!/bin/sh\necho 'error: no object under https://me:p@ss@host/r (HTTP://token@host/o) ftp://u:a/b@h' >&2\nexit 1\n"
     )
     said.chmod(0o755)
     git = Git(repository.path, {**repository.environ, "PATH": f"{said.parent}:{PATH}"})
     done = git.run("fetch")
-    assert done.stderr == b"error: no object under https://host/r (HTTP://host/o)\n"
+    assert done.stderr == b"error: no object under https://host/r (HTTP://host/o) ftp://h\n"
     assert "https://host/r (HTTP://host/o)" in git.failed(done, "fetch").message
 
 

@@ -91,6 +91,17 @@ def test_what_is_not_a_commit_has_no_line(repository: Repository) -> None:
             commits.line(revisions(repository), revision)
 
 
+@pytest.mark.parametrize("date", ["-5 +0000", "abc +0000", "1600000002", ""])
+def test_a_date_that_git_cannot_read_is_that_of_1970(repository: Repository, date: str) -> None:
+    tree = repository.git("write-tree")
+    text = f"tree {tree}\nauthor a <a@b> 1 +0000\ncommitter c <a@b> {date}\n\nx\n"
+    (repository.path / "commit").write_text(text)
+    sha = repository.git("hash-object", "-w", "-t", "commit", "--literally", "commit")
+    repository.git("update-ref", "refs/heads/main", sha)
+    (note,) = commits.line(revisions(repository), "main")
+    assert note.committed_at in {"1970-01-01T00:00:00Z", "2020-09-13T12:26:42Z"}
+
+
 def test_notes_are_of_the_commits_that_are_here(repository: Repository) -> None:
     shas = [repository.commit(text) for text in "abc"]
     found = commits.notes(revisions(repository), [shas[2], "f" * 40, shas[0]])

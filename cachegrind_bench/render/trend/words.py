@@ -218,8 +218,9 @@ def accepting(report: Trend) -> list[str]:
 def _pattern(benchmark: str) -> str:
     """Return what matches this benchmark as a text of TOML, which has an escape for each character that nobody sees."""
     text = benchmark if len(benchmark) <= _LONGEST_PATTERN else f"{benchmark[:_LONGEST_PATTERN]}*"
-    shown = (char if char.isprintable() else f"\\U{ord(char):08x}" for char in re.sub(r'(["\\])', r"\\\1", text))
-    return f'"{"".join(shown)}"'
+    text = re.sub(r'(["\\])', r"\\\1", text)
+    shown = (char if char.isprintable() and plain(char) == char else f"\\U{ord(char):08x}" for char in text)
+    return f'"{"".join(shown)}"'.replace("##[", r"##\u005b")
 
 
 def described(note: CommitNote | None) -> list[str]:
