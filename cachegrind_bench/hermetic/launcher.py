@@ -147,12 +147,11 @@ def _kill_descendants(statuses: dict[int, int]) -> int:
 
 def _remove_scratch(orders: Orders, lock: int) -> None:
     """Remove the scratch directory, unless cg-bench has removed it itself, and another run has made one of the same name."""
-    from cachegrind_bench.startup.removal import empty_folder  # here, as it is seldom needed
+    from cachegrind_bench.startup.removal import remove  # here, as it is seldom needed
 
     with suppress(OSError):
         if os.path.samestat(os.fstat(lock), os.lstat(orders.scratch)):
-            empty_folder(orders.scratch)
-            os.rmdir(orders.scratch)
+            remove(orders.scratch)
 
 
 class _Launch:

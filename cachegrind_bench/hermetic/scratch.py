@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.startup.removal import empty_folder
+from cachegrind_bench.startup.removal import empty_folder, remove
 
 _SLOTS = 1000
 FIRST_SLOT = 500  # of folders by which no measured process chooses its CPU
@@ -82,8 +82,7 @@ def scratch(base: Path, *, first: int = 0) -> Generator[Scratch]:
                 with contextlib.suppress(OSError):
                     # Unless the launcher has removed it, and another run has made one of the same name.
                     if os.path.samestat(os.fstat(lock), path.lstat()):
-                        empty_folder(str(path))
-                        path.rmdir()
+                        remove(str(path))
         finally:
             os.close(lock)
         return

@@ -26,8 +26,6 @@ _ENTITY = re.compile(r"&(?=[#\w]|$)")
 # What GitHub makes a reference of without any sign.
 _REFERENCE = re.compile(r"\b(GH)(?=\\?-[0-9])", re.IGNORECASE)
 _LONGEST_SUMMARY = 120
-
-
 _LONGEST_MARGIN = 3
 
 

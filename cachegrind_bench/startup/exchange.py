@@ -96,7 +96,7 @@ def storable(text: str) -> str:
 
 
 def take_order(path: str) -> Any:
-    """Read an order, and wait for none: a test may have put a pipe there. FileNotFoundError if there is none."""
+    """Read an order, without waiting for a writer where a test has put a pipe. FileNotFoundError if it is not there."""
     with Real.open(Real.open_number(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         return marshal.load(file)
 

@@ -27,7 +27,7 @@ def empty_folder(path: str, keep: Container[str] = ()) -> None:
     """Remove what is in the folder but these names, also what a program has made unreadable. OSError if something stays.
 
     Without recursion, and with short paths: a program may nest deeper than either can go. Folders within others come up
-    into `path`, until there are none.
+    into `path`, until all are gone.
     """
     if not _is_folder(path):  # but a link to one, perhaps
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)

@@ -28,7 +28,7 @@ from cachegrind_bench.vcs.objects import BLOB, Entry, Objects
 from cachegrind_bench.waiting import Waiting
 
 _FOLDERS = ("runs/", "renames/", f"{segments.FOLDER}/")
-_FOLDER = re.compile(rf"runs(/[0-9]+){{0,2}}|renames|{segments.FOLDER}")
+_OF_RECORDS = re.compile(rf"runs(/[0-9]+){{0,2}}|renames|{segments.FOLDER}")
 # What people may put next to them.
 _README = re.compile(r"README(\..*)?", re.DOTALL | re.IGNORECASE)
 # A segment is compressed, so far from this.
@@ -74,14 +74,14 @@ class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_others(self, report: Report) -> None:
         for name, entry in sorted(self.entries.items()):
-            read = is_record_name(name) or segments.month_of(name) is not None or _FOLDER.fullmatch(name)
+            read = is_record_name(name) or segments.month_of(name) is not None or _OF_RECORDS.fullmatch(name)
             if name.startswith(_FOLDERS) and not entry.is_folder and not read:
                 report(name, NOT_A_RECORD)
 
     def _check_folders(self, report: Report | None, tops: Collection[str]) -> None:
         """Report what should be a folder with records, and is a file, a link or a submodule; without `report`, StoreError."""
         for name, entry in self.entries.items():
-            if _FOLDER.fullmatch(name) and not entry.is_folder and name.partition("/")[0] in tops:
+            if _OF_RECORDS.fullmatch(name) and not entry.is_folder and name.partition("/")[0] in tops:
                 with reading.reported(report, name):
                     raise StoreError(f"{self.place}: cannot read {name}: it is not a folder")
 

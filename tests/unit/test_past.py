@@ -102,36 +102,28 @@ def test_what_a_program_leaves_next_to_its_worktree_goes_with_it_however_deep(re
     assert not place.folder.exists()
 
 
-def test_a_pipe_in_place_of_the_result_of_a_commit_is_not_waited_for(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = process.run
-
-    def run(words: list[str], **how: Any) -> Any:
-        if "cachegrind_bench" not in words:  # git
-            return real(words, **how)
-        os.mkfifo(words[words.index("-o") + 1])
-        return Mock(status=4, end="exit status 4")
-
-    monkeypatch.setattr(process, "run", run)
-    revisions = Revisions(repository.path, repository.environ)
-    sha = repository.git("rev-parse", "HEAD")
-    refused = pytest.raises(MeasurementError, match="could not be measured: cg-bench run ended with exit status 4")
-    with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
-        place.side("main", sha, ("--", "true"))
-
-
-def measured_as(monkeypatch: pytest.MonkeyPatch, made: Callable[[Path], object]) -> None:
-    """Let this make what a measurement writes."""
+def measured_as(monkeypatch: pytest.MonkeyPatch, made: Callable[[Path], object], status: int = 0) -> None:
+    """Let this make what a measurement writes, which ends with this status."""
     real = process.run
 
     def run(words: list[str], **how: Any) -> Any:
         if "cachegrind_bench" not in words:  # git
             return real(words, **how)
         made(Path(words[words.index("-o") + 1]))
-        return Mock(status=0)
+        return Mock(status=status, end=f"exit status {status}")
 
     monkeypatch.setattr(process, "run", run)
+
+
+def test_a_pipe_in_place_of_the_result_of_a_commit_is_not_waited_for(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured_as(monkeypatch, os.mkfifo, status=4)
+    revisions = Revisions(repository.path, repository.environ)
+    sha = repository.git("rev-parse", "HEAD")
+    refused = pytest.raises(MeasurementError, match="could not be measured: cg-bench run ended with exit status 4")
+    with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
+        place.side("main", sha, ("--", "true"))
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -246,8 +246,6 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 from cachegrind_bench.hermetic.scratch import scratch
-from cachegrind_bench.pytest_plugin.inner import run
-from cachegrind_bench.startup.removal import empty_folder
 
 begin()
 

@@ -535,7 +535,6 @@ def test_the_worktree_of_a_process_that_was_killed_is_removed_by_the_next(
 LEAVE = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from typing import Any
 from cachegrind_bench.vcs import git, worktree
 if len(sys.argv) > 4:  # as before the machine started anew
     known = worktree._process

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError
-from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN
+from cachegrind_bench.harness.pytest_session.reports import overwritten
 from cachegrind_bench.harness.pytest_session.results import parts_of
 from cachegrind_bench.harness.pytest_session.session import Bench, Lane, serving
 from cachegrind_bench.measure.python_profile import DEPTH_OF_STUBS, DEPTHS, check_trampolines
@@ -117,7 +117,7 @@ def _seen(
         with reading_out_files():
             found = parts_of(out, meter)
             if [len(pairs) for pairs in found] != [1]:
-                raise MeasurementError(f"it {OVERWRITTEN['died']}")
+                raise overwritten()
             ((pair,),) = found
             empty, body = (PathReader(depth=depth, hide=_is_harness) for _ in range(2))
             for reader, files in zip((empty, body), pair, strict=True):

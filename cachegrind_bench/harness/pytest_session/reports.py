@@ -7,6 +7,8 @@ import os
 import stat
 from typing import Any, Final, cast
 
+from cachegrind_bench.errors import MeasurementError
+
 _MOST_BYTES = 1 << 29  # of a report, which has what a test printed up to three times, once for each of its phases
 _MOST_VALUES = 1_000_000
 # What became of a benchmark that wrote over what should say that.
@@ -23,8 +25,13 @@ _PARTS: Final = {b"u": 1, b"s": 1, b"l": 2, b"(": 0, b"[": 0, b"<": 0, b">": 0}
 _LENGTH: Final = 4
 
 
+def overwritten() -> MeasurementError:
+    """Return the error for a benchmark whose report cannot be its own."""
+    return MeasurementError(f"it {_WHY}")
+
+
 def take_report(path: str, most: int = _MOST_VALUES) -> dict[str, Any] | None:
-    """Read a report; None if there is none yet. OVERWRITTEN in place of all but one of at most this many values."""
+    """Read a report; None if it has not come yet. OVERWRITTEN if it is something else, or has more values than `most`."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

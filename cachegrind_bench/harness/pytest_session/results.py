@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN
+from cachegrind_bench.harness.pytest_session.reports import overwritten
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, with_copies
@@ -137,18 +137,18 @@ def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
             (meter["name"], int(pid), int(after), int(made), settled) for pid, after, made, settled in meter["layouts"]
         ]
     except (TypeError, ValueError, LookupError) as error:
-        raise MeasurementError(f"it {OVERWRITTEN['died']}") from error
+        raise overwritten() from error
     for name, pid, after, made, settled in layouts:
         prefix = dumps.kept_as(name, pid)
         try:
             calls = dumps.calls(str(out), prefix, after, made)
         except ValueError as error:
-            raise MeasurementError(f"it {OVERWRITTEN['died']}") from error
+            raise overwritten() from error
         if len(calls) < made:
             raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
         last = calls[-1:] if settled else calls[1:]
         if not last:
-            raise MeasurementError(f"it {OVERWRITTEN['died']}")
+            raise overwritten()
         found.append([tuple([out / f"{prefix}{number}" for number in one[0]] for one in call) for call in last])
     return found
 
