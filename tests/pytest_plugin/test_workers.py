@@ -17,7 +17,7 @@ from unittest.mock import Mock
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.pytest_session import profiling, session
+from cachegrind_bench.harness.pytest_session import profiling, reports, session
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN, take_report
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
@@ -153,7 +153,7 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(tmp_path: Path, mon
             put_report(path, report)
         return found
 
-    monkeypatch.setattr(session, "take_report", take_late)
+    monkeypatch.setattr(reports, "take_report", take_late)
     settings = Settings(environ={}, request=Request(values={}), jobs=1, model=DEFAULT_MODEL)
     lane.look(bytearray(), settings, over=True)
     assert told == [("a::late", report, ())]

@@ -5,9 +5,13 @@ from __future__ import annotations
 import marshal
 import os
 import stat
-from typing import Any, Final, cast
+from collections.abc import Callable
+from typing import Annotated, Any, Final, cast
+
+import msgspec
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.startup.exchange import translated
 
 _MOST_BYTES = 1 << 29  # of a report, which has what a test printed up to three times, once for each of its phases
 _MOST_VALUES = 1_000_000
@@ -23,6 +27,58 @@ TOO_LONG: dict[str, Any] = {
 _FIXED: Final = {b"N": 0, b"T": 0, b"F": 0, b".": 0, b"0": 0, b"{": 0, b"i": 4, b"g": 8, b"y": 16}
 _PARTS: Final = {b"u": 1, b"s": 1, b"l": 2, b"(": 0, b"[": 0, b"<": 0, b">": 0}
 _LENGTH: Final = 4
+
+
+class _Part(msgspec.Struct):
+    """What pytest reports of one phase of a test, as far as it is read here."""
+
+    when: str
+    outcome: str
+    longrepr: Any = None
+    sections: list[tuple[str, str]] = []
+    nodeid: str = ""
+    duration: float = 0
+    user_properties: list[Any] = []
+    keywords: dict[str, Any] = {}
+
+
+_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+
+
+class _Meter(msgspec.Struct):
+    """What a meter recorded: for each layout a process, the part before its calls, how many there are, and whether they agree."""
+
+    name: str = ""
+    layouts: list[tuple[_Number, _Number, _Number, bool]] = []
+    look_ups: dict[str, list[str]] = {}
+
+
+class Report(msgspec.Struct):
+    """What a measured process reports of a benchmark, as far as it is read here."""
+
+    reports: list[_Part]
+    wall_ms: _Number = 0
+    meter: _Meter | None = None
+    died: str | None = None
+    exit: str = ""
+    text: str = ""
+    status: _Number = 0
+    log: str = ""
+
+
+class Trouble(msgspec.Struct):
+    """Why nothing more comes from a file of tests: in words, or how its process ended, and at which benchmark."""
+
+    text: str = ""
+    at: int = -1
+    status: _Number = 0
+    log: str = ""
+
+
+class Caches(msgspec.Struct):
+    """Where Python looked for compiled modules before the first file of tests."""
+
+    folders: list[str] = []
 
 
 def overwritten() -> MeasurementError:
@@ -53,6 +109,18 @@ def take_report(path: str, most: int = _MOST_VALUES) -> dict[str, Any] | None:
     finally:
         os.close(number)
     return cast("dict[str, Any]", report) if isinstance(report, dict) else OVERWRITTEN
+
+
+def taken(path: str, kind: type[msgspec.Struct], real: Callable[[str], str]) -> dict[str, Any] | None:
+    """Return the report of a measured process with real paths, or None before it has come; OVERWRITTEN if a test wrote something else there."""
+    found = take_report(path)
+    try:
+        if found is not None:
+            found = translated(found, real)
+            msgspec.convert(found, kind)
+    except (ValueError, RecursionError):
+        return OVERWRITTEN
+    return found
 
 
 def _check(data: bytes, most: int) -> None:

@@ -17,13 +17,13 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from cachegrind_bench.errors import CommandTimeoutError, MeasurementError
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
-from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN, take_report
+from cachegrind_bench.harness.pytest_session.reports import Caches, Report, Trouble, taken
 from cachegrind_bench.harness.pytest_session.results import (
     Costs,
     Ended,
@@ -184,68 +184,6 @@ def _rehearsed(bench: Bench, relay: Relay) -> _Rehearsed:
         )
 
 
-class _Part(msgspec.Struct):
-    """What pytest reports of one phase of a test, as far as it is read here."""
-
-    when: str
-    outcome: str
-    longrepr: Any = None
-    sections: list[tuple[str, str]] = []
-    nodeid: str = ""
-    duration: float = 0
-    user_properties: list[Any] = []
-    keywords: dict[str, Any] = {}
-
-
-_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
-
-
-class _Meter(msgspec.Struct):
-    """What a meter recorded: for each layout a process, the part before its calls, how many there are, and whether they agree."""
-
-    name: str = ""
-    layouts: list[tuple[_Number, _Number, _Number, bool]] = []
-    look_ups: dict[str, list[str]] = {}
-
-
-class _Report(msgspec.Struct):
-    """What a measured process reports of a benchmark, as far as it is read here."""
-
-    reports: list[_Part]
-    wall_ms: _Number = 0
-    meter: _Meter | None = None
-    died: str | None = None
-    exit: str = ""
-    text: str = ""
-    status: _Number = 0
-    log: str = ""
-
-
-class _Trouble(msgspec.Struct):
-    """Why nothing more comes from a file of tests: in words, or how its process ended, and at which benchmark."""
-
-    text: str = ""
-    at: int = -1
-    status: _Number = 0
-    log: str = ""
-
-
-class _Caches(msgspec.Struct):
-    folders: list[str] = []
-
-
-def _taken(path: str, kind: type[msgspec.Struct], real: Callable[[str], str]) -> dict[str, Any] | None:
-    """Return the report of a measured process with real paths, or None before it has come; OVERWRITTEN if a test wrote something else there."""
-    found = take_report(path)
-    try:
-        if found is not None:
-            found = translated(found, real)
-            msgspec.convert(found, kind)
-    except (ValueError, RecursionError):
-        return OVERWRITTEN
-    return found
-
-
 @contextmanager
 def serving(
     bench: Bench,
@@ -375,7 +313,7 @@ class Lane(Worker):
 
     def caches(self) -> list[str]:
         """Return where the measured process looked for compiled modules before its first file of tests."""
-        found: list[str] = (_taken(self.exchange.caches, _Caches, self._paths.real) or {}).get("folders", [])
+        found: list[str] = (taken(self.exchange.caches, Caches, self._paths.real) or {}).get("folders", [])
         return found
 
     def is_older_than(self, folders: Sequence[str]) -> bool:
@@ -438,7 +376,7 @@ class Lane(Worker):
 
     def _report(self, number: int, index: int) -> dict[str, Any] | None:
         """Return what a benchmark reported; of one that was stopped, why."""
-        found = _taken(self.exchange.report(number, index), _Report, self._paths.real)
+        found = taken(self.exchange.report(number, index), Report, self._paths.real)
         if found and "status" in found and (why := self._limit.why(self.exchange, number, index)):
             found["died"] = why
         return found
@@ -449,7 +387,7 @@ class Lane(Worker):
             return None
         if os.path.lexists(self.exchange.stop):
             return {"reports": [], "died": None, "trouble": "a benchmark before it told the others not to begin"}
-        trouble = _taken(self.exchange.trouble(number), _Trouble, self._paths.real)
+        trouble = taken(self.exchange.trouble(number), Trouble, self._paths.real)
         late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
         current = take_current(self.exchange.current)
         index = trouble.get("at", -1) if trouble else current[2] if current and current[1] == number else -1
