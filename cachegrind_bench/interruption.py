@@ -7,17 +7,20 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
+from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 # Whose frames are on the stack as long as anything is imported, and when to look again: no more often than what takes a second.
 _IMPORTING = "<frozen importlib._bootstrap>"
 _MOST_POSTPONED = 1000
 _SOON_S = 0.001
+# A signal that comes just before a thread falls asleep does not wake it.
+_LOOK_UP_S = 0.5
 
 T = TypeVar("T")
 
@@ -163,3 +166,41 @@ def held() -> Generator[None]:
         if _Held.waiting and not _Held.depth:
             _Held.waiting = False
             raise KeyboardInterrupt
+
+
+class Ended(Generic[T]):
+    """Hands out futures when they have ended; `pending` is the number of those that are still to come.
+
+    `concurrent.futures.wait` takes the locks of all of them at once, and Ctrl-C amid that would never give these back.
+    """
+
+    def __init__(self, futures: Iterable[Future[T]] = ()) -> None:
+        self._queue: SimpleQueue[Future[T]] = SimpleQueue()
+        self.pending = 0
+        for future in futures:
+            self.add(future)
+
+    def add(self, future: Future[T]) -> None:
+        """Hand out this one too."""
+        with held():
+            future.add_done_callback(self._queue.put)
+        self.pending += 1
+
+    def next(self) -> Future[T] | None:
+        """Wait for the next one, but no longer than half a second: then None. KeyboardInterrupt once this thread is interrupted."""
+        outer = cancellation()
+        if outer is not None:
+            outer.check()
+        try:
+            found = self._queue.get(timeout=_LOOK_UP_S)
+        except Empty:
+            return None
+        self.pending -= 1
+        return found
+
+
+def wait_for_all(futures: Iterable[Future[Any]]) -> None:
+    """Wait until all of these have ended. KeyboardInterrupt once this thread is interrupted."""
+    ended = Ended(futures)
+    while ended.pending:
+        ended.next()

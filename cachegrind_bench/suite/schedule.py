@@ -7,13 +7,13 @@ around their executions. Knows jobs and executors; must not know what is measure
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.interruption import Cancel, cancellation
+from cachegrind_bench.interruption import Cancel, Ended, held
 from cachegrind_bench.model.result import Benchmark, Status
 
 if TYPE_CHECKING:
@@ -66,10 +66,6 @@ class Queue:
         return waiting.popleft() if waiting else None
 
 
-# A signal that comes just before this thread falls asleep does not wake it.
-LOOK_UP_S = 0.5
-
-
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The benchmarks that came to an end, in the order of their jobs, and the ids of those that did not."""
 
@@ -99,20 +95,30 @@ def run_suite(
                 cancel.set()  # here, before this thread turns to its next job
             return benchmark
 
-    queue = Queue(jobs)
+    queue, ended = Queue(jobs), Ended[Benchmark]()
+    jobs_of: dict[Future[Benchmark], Job] = {}
     done: dict[str, Benchmark] = {}
     interrupted = False
-    futures: dict[Future[Benchmark], Job] = {}
+
+    def submit(job: Job) -> None:
+        with held():  # the locks of executors and futures
+            future = executor.submit(task, job)
+            jobs_of[future] = job
+            ended.add(future)
+
     try:
         for job in queue.first():
-            futures[executor.submit(task, job)] = job
-        for future in _as_completed(futures):
-            following = queue.after(futures[future])
+            submit(job)
+        while ended.pending:
+            future = ended.next()
+            if future is None:
+                continue
+            following = queue.after(jobs_of[future])
             if following is not None:
-                futures[executor.submit(task, following)] = following
-            if not isinstance(future.exception(), KeyboardInterrupt):  # ended by the failure of another
-                benchmark = future.result()
-                done[benchmark.id] = benchmark
+                submit(following)
+            with held():
+                if not isinstance(future.exception(), KeyboardInterrupt):  # ended by the failure of another
+                    done[future.result().id] = future.result()
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -120,7 +126,7 @@ def run_suite(
             cancel.set()
         executor.shutdown(wait=True, cancel_futures=True)
     # Those that came to their end while we turned away.
-    for future in futures:
+    for future in jobs_of:
         if future.done() and not future.cancelled() and future.exception() is None:
             done[future.result().id] = future.result()
     return Outcome(
@@ -128,19 +134,3 @@ def run_suite(
         unfinished=tuple(job.spec.id for job in jobs if job.spec.id not in done),
         interrupted=interrupted,
     )
-
-
-def _as_completed(futures: Collection[Future[Benchmark]]) -> Generator[Future[Benchmark]]:
-    """Yield each when it has ended, those too that come to it meanwhile, and see Ctrl-C within a moment.
-
-    A signal that comes just before this thread falls asleep does not wake it, so that it looks up now and then.
-    """
-    outer = cancellation()
-    yielded: set[Future[Benchmark]] = set()
-    while pending := set(futures) - yielded:
-        ended, _ = wait(pending, timeout=LOOK_UP_S, return_when=FIRST_COMPLETED)
-        if outer is not None:
-            outer.check()
-        for future in ended:
-            yielded.add(future)
-            yield future

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, intervals
+from cachegrind_bench.interruption import Ended
 from cachegrind_bench.measure.command import default_id
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import counted, joined, matches, rough_duration
 from cachegrind_bench.store.protocol import Query, Store
-from cachegrind_bench.suite.schedule import LOOK_UP_S
 from cachegrind_bench.usecases.commit_task import Answer, Order
 from cachegrind_bench.usecases.saving import Destination, keep
 from cachegrind_bench.usecases.selection import SelectRequest, chooses, chooses_id, configuration
@@ -141,6 +141,7 @@ class Work:
         cached, alone = ("--cached",) * (not past.request.fresh), ("-j", "1") * (force.width > 1)
         self._words = () if past.request.command else (*cached, *alone)
         self._running: dict[Future[Answer], int] = {}
+        self._under_way = Ended[Answer]()
         self._answers: dict[int, list[Answer]] = {}
         self._begun, self._started, self._ended = time.monotonic(), 0, 0
         self.measured = self.taken_over = 0
@@ -155,21 +156,24 @@ class Work:
                 if place is None:
                     break
                 parts = self._force.submit(self._order(place), self._request.split)
-                self._running |= dict.fromkeys(parts, place)
+                for part in parts:
+                    self._running[part] = place
+                    self._under_way.add(part)
                 self._started += 1
             if not self._running:
                 return
-            ended, _ = wait(self._running, timeout=LOOK_UP_S, return_when=FIRST_COMPLETED)
+            ended = self._under_way.next()
             self._force.check()
-            since = time.monotonic() if ended else since
+            since = since if ended is None else time.monotonic()
             if self._force.remote:  # what measures here says what it waits for
                 waiting.look(counted(len({*self._running.values()}), "commit"), time.monotonic() - since)
-            for future in ended:
-                place = self._running.pop(future)
-                answers = self._answers.setdefault(place, [])
-                answers.append(self._force.answer(future))
-                if len(answers) == self._request.split:
-                    self._finish(place, self._answers.pop(place))
+            if ended is None:
+                continue
+            place = self._running.pop(ended)
+            answers = self._answers.setdefault(place, [])
+            answers.append(self._force.answer(ended))
+            if len(answers) == self._request.split:
+                self._finish(place, self._answers.pop(place))
 
     def _is_spent(self) -> bool:
         limit = self._request.seconds

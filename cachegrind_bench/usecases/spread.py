@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import FIRST_COMPLETED, wait
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.interruption import Ended
 from cachegrind_bench.model.text import counted
-from cachegrind_bench.suite.schedule import LOOK_UP_S, Outcome
+from cachegrind_bench.suite.schedule import Outcome
 from cachegrind_bench.usecases.commit_task import Order
 from cachegrind_bench.usecases.suite import SuiteRun
 from cachegrind_bench.usecases.worktrees import overlay_of, within_of
@@ -50,14 +50,14 @@ def measured_by(force: Workforce, order: Order, ids: Sequence[str], here: Reposi
     order, sha = replace(order, repository=force.repository, environ=force.environ), order.sha
     parts = force.submit(order, min(force.width, len(ids)))
     notices.note(f"{counted(len(ids), 'benchmark')} of {sha[:12]} in {counted(len(parts), 'part')}")
-    pending, waiting, since = set(parts), Waiting(notices.note), time.monotonic()
-    while pending:
-        ended, pending = wait(pending, timeout=LOOK_UP_S, return_when=FIRST_COMPLETED)
+    ended, waiting, since = Ended(parts), Waiting(notices.note), time.monotonic()
+    while ended.pending:
+        part = ended.next()
         force.check()
-        if ended:
+        if part is not None:
             since = time.monotonic()
-            notices.note(f"{len(parts) - len(pending)} of {counted(len(parts), 'part')} measured")
-        waiting.look(f"{counted(len(pending), 'part')} of {sha[:12]}", time.monotonic() - since)
+            notices.note(f"{len(parts) - ended.pending} of {counted(len(parts), 'part')} measured")
+        waiting.look(f"{counted(ended.pending, 'part')} of {sha[:12]}", time.monotonic() - since)
     result = force.result(sha, [force.answer(part) for part in parts])
     found = {item.id: item for item in result.benchmarks}
     commit = commit_of(here)  # with its branch

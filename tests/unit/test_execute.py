@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -117,6 +120,51 @@ def test_after_ctrl_c_what_finished_is_kept(cancel: Cancel) -> None:
     outcome = run("abc", measure, cancel, jobs=1)
     assert [item.id for item in outcome.benchmarks] == ["a"]
     assert (outcome.unfinished, outcome.interrupted) == (("b", "c"), True)
+
+
+def test_ctrl_c_amid_the_lock_of_a_job_does_not_keep_the_suite_from_its_end() -> None:
+    program = """
+        import threading, time
+        from concurrent.futures import Future, ThreadPoolExecutor
+        from cachegrind_bench.interruption import Cancel, interrupt
+        from cachegrind_bench.suite.schedule import run_suite
+        from tests.unit.samples import benchmark
+        from tests.unit.test_execute import job
+
+        class Condition(threading.Condition):
+            "Of a future: Ctrl-C comes when this thread has just taken some of them."
+
+            def __init__(self):
+                super().__init__()
+                self.acquire = self.__enter__
+
+            def __enter__(self):
+                global left
+                taken = super().__enter__()
+                if threading.current_thread() is threading.main_thread():
+                    left -= 1
+                    if not left:
+                        interrupt()
+                return taken
+
+        class Made(Future):
+            def __init__(self):
+                super().__init__()
+                self._condition = Condition()
+
+        import concurrent.futures.thread
+        concurrent.futures.thread._base.Future = Made
+
+        def measure(item):
+            time.sleep(0.01)
+            return benchmark(id=item.spec.id)
+
+        for left in range(1, 10):
+            outcome = run_suite([job(name) for name in "abcdef"], measure, ThreadPoolExecutor(2), Cancel())
+            assert outcome.interrupted
+            assert len(outcome.benchmarks) + len(outcome.unfinished) == 6
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=30)
 
 
 def test_an_interrupt_that_got_lost_is_seen_all_the_same(cancel: Cancel) -> None:

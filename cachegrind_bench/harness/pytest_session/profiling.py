@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from cachegrind_bench.errors import CgBenchError, MeasurementError
 from cachegrind_bench.harness.pytest_session.reports import overwritten
 from cachegrind_bench.harness.pytest_session.results import parts_of
 from cachegrind_bench.harness.pytest_session.session import Bench, Lane, serving
+from cachegrind_bench.interruption import wait_for_all
 from cachegrind_bench.measure.python_profile import DEPTH_OF_STUBS, DEPTHS, check_trampolines
 from cachegrind_bench.measure.source_locations import Places
 from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonProfile, PythonRow, profile_of
@@ -76,7 +76,7 @@ def with_python_profiles(
         with serving(one, some, _PROFILED, read=read, collect=collect) as lanes:
             for lane in lanes:
                 lane.release(one.place.look_ups)
-            wait([lane.future for lane in lanes])
+            wait_for_all([lane.future for lane in lanes])
         for lane in lanes:
             error = lane.future.exception()
             for item in lane.items:

@@ -12,7 +12,6 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import wait
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -35,6 +34,7 @@ from cachegrind_bench.harness.pytest_session.results import (
 from cachegrind_bench.harness.pytest_session.workers import CALLS, Place, Worker, Workers
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
+from cachegrind_bench.interruption import wait_for_all
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
 from cachegrind_bench.startup.exchange import (
     FIRST,
@@ -174,7 +174,7 @@ def _rehearsed(bench: Bench, relay: Relay) -> _Rehearsed:
     with serving(bench, bench.collected.items, BATCHES, relay=relay, native=True) as lanes:
         for lane in lanes:
             lane.release({})
-        wait([lane.future for lane in lanes])
+        wait_for_all([lane.future for lane in lanes])
         return _Rehearsed(
             passed=set[str]().union(*(lane.passed() for lane in lanes)),
             late=set[str]().union(*(lane.late() for lane in lanes)),
