@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
@@ -198,9 +198,15 @@ class Ended(Generic[T]):
         self.pending -= 1
         return found
 
+    def __iter__(self) -> Iterator[Future[T]]:
+        """Yield each, those too that are added meanwhile."""
+        while self.pending:
+            found = self.next()
+            if found is not None:
+                yield found
+
 
 def wait_for_all(futures: Iterable[Future[Any]]) -> None:
     """Wait until all of these have ended. KeyboardInterrupt once this thread is interrupted."""
-    ended = Ended(futures)
-    while ended.pending:
-        ended.next()
+    for _ in Ended(futures):
+        pass

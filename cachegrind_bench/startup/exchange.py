@@ -18,6 +18,8 @@ from cachegrind_bench.startup.os_functions import Real
 
 # Past the numbers whose objects CPython always has (up to 256, from 3.15 on 1024): all others take memory, so all do.
 FIRST = 10_000
+# In the place of the number of a file: the process waits until all orders are written.
+WAITING = -2
 # The variable with the top of the user's checkout, where a worktree of another commit is measured.
 CHECKOUT = "CG_BENCH_CHECKOUT"
 # The one with the folder of results that its commits share, for --cached.

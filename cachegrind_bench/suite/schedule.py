@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,6 +16,8 @@ from cachegrind_bench.interruption import Cancel, Ended, held
 from cachegrind_bench.model.result import Benchmark, Status
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.suite.execute import Job
 
@@ -109,10 +110,7 @@ def run_suite(
     try:
         for job in queue.first():
             submit(job)
-        while ended.pending:
-            future = ended.next()
-            if future is None:
-                continue
+        for future in ended:
             following = queue.after(jobs_of[future])
             if following is not None:
                 submit(following)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,6 +26,7 @@ from cachegrind_bench.vcs.commits import notes, tags
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
     from fractions import Fraction
 
     from cachegrind_bench.model.result import Benchmark, Point, Snapshot

@@ -14,7 +14,7 @@ import pytest
 from cachegrind_bench.harness.pytest_session import limits
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.hermetic.process_memory import descendants_of
-from cachegrind_bench.startup.exchange import Exchange, put_current, put_report
+from cachegrind_bench.startup.exchange import WAITING, Exchange, put_current, put_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +113,19 @@ def test_one_that_removes_what_says_that_it_is_at_work_is_ended(exchange: Exchan
 def test_a_process_may_take_as_long_as_all_benchmarks_and_files_with_their_rehearsals() -> None:
     assert TimeLimit(None).of_all(10, 2) is None
     assert TimeLimit(5_000).of_all(10, 2) == 4 * 14 * 65_000
+
+
+def test_one_that_waits_for_orders_has_the_usual_time_from_when_they_are_there(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "_LEAST_FOR_FILES_S", 0.5)
+    with subprocess.Popen(["sleep", "60"]) as late, TimeLimit(_LIMIT_MS) as limit, limit.watching(exchange):
+        put_current(exchange.current, late.pid, WAITING, -1)
+        time.sleep(1.5)
+        assert late.poll() is None
+        limit.release(exchange)  # and its gate is not the one that it waits at
+        late.wait(_PATIENCE_S)
+    assert "before or after the benchmarks took longer" in (limit.why(exchange, -1) or "")
 
 
 def test_half_a_word_does_not_end_the_watch(exchange: Exchange) -> None:

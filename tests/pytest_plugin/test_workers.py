@@ -32,6 +32,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import wait_for_orders
 from cachegrind_bench.startup import dumps
 from cachegrind_bench.startup.exchange import (
     FIRST,
+    WAITING,
     Exchange,
     put_current,
     put_report,
@@ -248,9 +249,17 @@ def test_a_pipe_in_the_place_of_valgrinds_log_says_nothing(tmp_path: Path) -> No
     assert not dumps.last_log(str(tmp_path), 5)
 
 
-def test_orders_that_a_native_benchmark_has_removed_end_no_other_lane(tmp_path: Path) -> None:
+def _link_to_itself(path: str) -> None:
+    os.symlink(path, path)
+
+
+@pytest.mark.parametrize("put", [lambda _path: None, _link_to_itself, lambda path: Path(path).touch()])
+def test_orders_that_a_native_benchmark_has_removed_end_no_other_lane(
+    tmp_path: Path, put: Callable[[str], None]
+) -> None:
     lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
     shutil.rmtree(lane.exchange.path)
+    put(lane.exchange.path)
     assert not lane.is_older_than([str(tmp_path)])
     lane.release({})
     lane.close()
@@ -379,7 +388,7 @@ def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:
     waiting.start()
     waiting.join(0.2)
     assert waiting.is_alive()
-    assert take_current(lane.exchange.current) == (0, -1, -1)  # nobody whom a time limit could end
+    assert take_current(lane.exchange.current) == (os.getpid(), WAITING, -1)
     lane.release({"a::one": {"dict": ["get"]}})
     waiting.join(10)
     assert not waiting.is_alive()

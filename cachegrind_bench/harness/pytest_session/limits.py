@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachegrind_bench.hermetic.process_memory import children_of, descendants_of, fields_of_stat
-from cachegrind_bench.startup.exchange import Exchange, take_current
+from cachegrind_bench.startup.exchange import WAITING, Exchange, take_current
 
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.
@@ -53,6 +53,7 @@ class TimeLimit:
         self._limit_s = None if limit_ms is None else limit_ms / 1000
         self._watched: list[_Watched] = []
         self._watching = threading.Lock()
+        self._released: dict[str, float] = {}  # folder, and when all orders were there
         self._ended: dict[tuple[str, int, int], str] = {}  # folder, file and benchmark or -1, and why
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cg-bench time limit", daemon=True)
@@ -77,6 +78,10 @@ class TimeLimit:
             with self._watching:
                 self._watched.remove(watched)
                 watched.see(None)
+
+    def release(self, exchange: Exchange) -> None:
+        """From now on, the process that serves this folder no longer has a reason to wait."""
+        self._released[exchange.path] = time.monotonic()
 
     def of_all(self, benchmarks: int, files: int) -> int | None:
         """Return how long any process may take where this is all, with what it waits for, in milliseconds; None for ever.
@@ -104,8 +109,13 @@ class TimeLimit:
         if now is None or now != watched.now:
             watched.see(now)
             return
-        self._look_for_stopped(watched, now)
-        _, number, index = now
+        pid, number, index = now
+        released = self._released.get(exchange.path, 0)
+        if number == WAITING:
+            if not released:
+                return
+            number = -1
+        self._look_for_stopped(watched, (pid, number, index))
         key = exchange.path, number, index
         if self._limit_s is None or watched.process is None or key in self._ended:
             return
@@ -114,7 +124,7 @@ class TimeLimit:
             limit = max(limit, _LEAST_FOR_FILES_S)
         elif os.path.exists(exchange.report(number, index)):
             limit += _LEAST_FOR_FILES_S
-        if time.monotonic() - watched.since < limit:
+        if time.monotonic() - max(watched.since, released) < limit:
             return
         if watched.process.is_ours() and (take_current(exchange.current) or now) == now:
             what = "what comes before or after the benchmarks " if index < 0 else ""

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 BATCHES = (2, 3, 7)
 _LOOK_S = 0.05
 _KEPT_BYTES = 1 << 16
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Relay:
@@ -247,9 +248,8 @@ def _writing(exchange: Exchange) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
         what = f"cannot write into {exchange.path}: {error.strerror}"
-        raise MeasurementError(what, hint="free some space there" if full else None) from error
+        raise MeasurementError(what, hint="free some space there" if error.errno in _FULL else None) from error
 
 
 class Lane(Worker):
@@ -300,13 +300,17 @@ class Lane(Worker):
     def release(self, look_ups: Mapping[str, LookUps]) -> None:
         """Let the measured process go on, with what benchmarks look up in types, by the ids of their nodes.
 
-        Where a benchmark that ran without Valgrind has put something there, or removed the folder, what finds that fails.
+        Where a benchmark that ran without Valgrind has put something there, or moved the folder away, what finds that fails.
         """
         exchange = self.exchange
         with _writing(exchange):
             for (number, index), item in self._items.items():
-                with suppress(FileExistsError, FileNotFoundError, NotADirectoryError):
+                try:
                     put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
+                except OSError as error:
+                    if error.errno in _FULL:
+                        raise
+        self._limit.release(exchange)
         if self._gate is not None:
             with suppress(BlockingIOError):  # a benchmark has filled it, and opened it so
                 os.write(self._gate, b"!")
@@ -354,7 +358,7 @@ class Lane(Worker):
             if self._relay.stopped():
                 return  # what ended since the failure that stopped the run is as if it had not begun
             found = self._report(number, index)
-            if found is None and not Path(self.exchange.trouble(number)).exists() and not over:
+            if found is None and not os.path.exists(self.exchange.trouble(number)) and not over:
                 return  # they come in their order
             if found is None:  # or did it come just before what says that nothing more comes?
                 found = self._report(number, index) or self._lost(number, said, over=over)

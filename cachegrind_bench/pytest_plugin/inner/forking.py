@@ -18,7 +18,7 @@ from typing import Any, Self
 from cachegrind_bench.pytest_plugin.inner.bytecode import forget_specialised, keep_specialised
 from cachegrind_bench.pytest_plugin.inner.type_versions import can_be_spread
 from cachegrind_bench.startup.dumps import last_log
-from cachegrind_bench.startup.exchange import FIRST, Exchange, put_current, take_order
+from cachegrind_bench.startup.exchange import FIRST, WAITING, Exchange, put_current, take_order
 from cachegrind_bench.startup.os_functions import Real
 
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
@@ -42,8 +42,8 @@ def at_work(exchange: Exchange, number: int = -1, index: int = -1) -> None:
 
 
 def wait_for_orders(exchange: Exchange) -> None:
-    """Wait until all orders are there; as long as that takes, nobody is at work."""
-    put_current(exchange.current, 0, -1, -1)
+    """Wait until all orders are there, however long that takes."""
+    put_current(exchange.current, Real.getpid(), WAITING, -1)
     gate = Real.open_number(exchange.gate, os.O_RDONLY)
     Real.read(gate, 1)
     Real.close(gate)
