@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, Listed, at_most, check_version, exactly, output_of, text_of
+from cachegrind_bench.harness.protocol import (
+    Harness,
+    Listed,
+    at_most,
+    check_version,
+    exactly,
+    files_below,
+    output_of,
+    text_of,
+)
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import STORE, make_store
@@ -48,7 +57,7 @@ class Go(Harness):
         """Look for benchmarks in the tests of a module."""
         if not (root / "go.mod").is_file():
             return ()
-        tests = sorted(root.rglob("*_test.go"))
+        tests = (Path(path) for path in files_below(root) if path.endswith("_test.go"))
         return ("./...",) if any(_FUNCTION.search(text_of(path)) for path in tests) else ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:

@@ -91,9 +91,8 @@ def check_package(
     """Look at the version of a package in the nearest `node_modules`."""
     paths = (parent / "node_modules" / name / "package.json" for parent in (folder, *folder.parents))
     path = next((path for path in paths if os.path.isfile(path)), None)
-    with suppress(OSError):
-        if path is not None and (match := _VERSION.search(path.read_text("utf-8", "replace"))):
-            check_version(entry, name, match[1], tested, note)
+    if path is not None and (match := _VERSION.search(text_of(path).decode("utf-8", "replace"))):
+        check_version(entry, name, match[1], tested, note)
 
 
 def depends(root: Path, package: str) -> bool:

@@ -316,6 +316,18 @@ def text_of(path: Path) -> bytes:
     return b""
 
 
+def files_below(root: Path) -> Iterator[str]:
+    """Yield the paths of the files below a project's folder, but not of hidden ones and of packages of JavaScript."""
+    folders = [str(root)]  # no recursion: they may be nested deeper than Python's stack is
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    yield entry.path
+                elif entry.name != "node_modules" and not entry.name.startswith("."):
+                    folders.append(entry.path)
+
+
 _SIGNS, _ESCAPED = re.compile(r"[.^$*+?()\[\]{}|\\]"), r"\\\g<0>"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, printed, specs
-from cachegrind_bench.harness.protocol import Harness, Listed, output_of
+from cachegrind_bench.harness.protocol import Harness, Listed, files_below, output_of
 from cachegrind_bench.store.baselines import make_store
 
 if TYPE_CHECKING:
@@ -29,13 +29,8 @@ class Vitest(Harness):
 
     def detect(self, root: Path) -> Sequence[str]:
         """Look for files of benchmarks in a project that depends on Vitest."""
-        if not depends(root, "vitest"):
-            return ()
-        for _, folders, names in os.walk(root):
-            folders[:] = [name for name in folders if name != "node_modules" and not name.startswith(".")]
-            if any(".bench." in name for name in names):
-                return (".",)
-        return ()
+        has_some = depends(root, "vitest") and any(".bench." in os.path.basename(path) for path in files_below(root))
+        return (".",) if has_some else ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take what follows `vitest bench`, however it is started."""

@@ -13,7 +13,7 @@ from cachegrind_bench.model.text import LONGEST_CELL, is_number, shortened
 _COLON = r"(?<![:0-9]):(?=//|[a-z0-9_+-]+:(?!:))"  # in addresses, and in names of small pictures
 _SPECIAL = re.compile(
     rf"""[\\`*|~$]
-    | ^(?:[-+](?=\s|$) | [-=]+$ | \[)   # the beginning of a list, a rule or a definition
+    | ^(?:[-+](?=\s|$) | [-=]+\s*$ | \[)   # the beginning of a list, a rule or a definition
     | !(?=[\[\w]) | \[(?=[\^!\[\ ]) | \](?=[(\[:])    # links, footnotes, tasks
     | {_COLON}
     | (?<=www)\.""",

@@ -6,6 +6,7 @@ Knows git's formats of them. Nothing here moves a branch, or touches the work tr
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
@@ -26,6 +27,8 @@ NOBODY = {
 
 _FILE = "100644"
 _TIMEOUT_S = 120.0
+# After a remote that did not answer in time: a `backfill` may go on for days.
+_ASK_AGAIN_S = 600.0
 # What is in memory at once, and how many descriptors are open.
 _GROUP_BYTES = 1 << 25
 _GROUP_FILES = 100
@@ -57,8 +60,8 @@ class Objects(Git, frozen=True):
     """The objects of the repository around a directory. Methods raise MeasurementError where git fails."""
 
     _known: list[dict[str, None]] = msgspec.field(default_factory=list[dict[str, None]])  # what `_remotes` found
-    # Why a remote did not answer in time.
-    _late: list[str] = msgspec.field(default_factory=list[str])
+    # When a remote did not answer in time, and why.
+    _late: list[tuple[float, str]] = msgspec.field(default_factory=list[tuple[float, str]])
 
     def write(self, contents: Iterable[bytes]) -> list[str]:
         """Write contents, and return their ids. What is there already is not written again."""
@@ -76,7 +79,7 @@ class Objects(Git, frozen=True):
     def fetch(self, oids: Sequence[str]) -> None:
         """Fetch those of these objects that are not here, with one connection. MeasurementError if that fails.
 
-        An object that no remote has promised either is left for the reader to miss. After one did not answer in time, none is asked.
+        An object that no remote has promised either is left for the reader to miss. After one did not answer in time, none is asked for some minutes.
         """
         # A single one git fetches as quickly.
         remotes = self._remotes() if len(oids) > 1 or self._late else {}
@@ -89,8 +92,8 @@ class Objects(Git, frozen=True):
         missing = [oid for oid in dict.fromkeys(oids) if oid not in here]
         if done.status != 0 or not missing:  # of a damaged one, the reader finds out which
             return
-        if self._late:
-            raise GitTimeoutError(self._late[0])
+        if self._late and time.monotonic() < self._late[-1][0] + _ASK_AGAIN_S:
+            raise GitTimeoutError(self._late[-1][1])
         why = ""
         for remote in remotes:
             # Nothing to negotiate: what is asked for has no history.
@@ -98,7 +101,7 @@ class Objects(Git, frozen=True):
             try:
                 done = self.fetch_from(remote, options=options, settings=settings, stdin=_lines(missing))
             except GitTimeoutError as error:
-                self._late.append(error.message)
+                self._late.append((time.monotonic(), error.message))
                 raise
             if done.status == 0:
                 return

@@ -7,7 +7,7 @@ import re
 from html import unescape
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -45,6 +45,7 @@ signs = st.text(st.sampled_from("ab01 <>&@#|\\`*_~[](){}!^:/.$-+=w"), max_size=1
 
 
 @given(signs, st.sampled_from(_PLACES))
+@example("--- ", "{}")
 def test_text_in_markdown_renders_as_itself_wherever_it_is(text: str, place: str) -> None:
     escaped = escape(text)
     html = _MARKDOWN.render(place.format(escaped))

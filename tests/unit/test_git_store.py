@@ -650,6 +650,9 @@ def test_a_remote_that_did_not_answer_in_time_is_asked_once(shared: Place, monke
     monkeypatch.setattr(Git, "fetch_from", fetch_from)
     assert len(store.check()) == len(ALL)
     assert asked == ["other"]
+    monkeypatch.setattr(objects, "_ASK_AGAIN_S", 0)
+    store.check()
+    assert len(asked) > 2
 
 
 def test_a_damaged_record_is_never_read_nor_taken_for_the_same(place: Place) -> None:

@@ -18,6 +18,7 @@ from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.measure.iterations import reported
 from cachegrind_bench.render import listings
+from cachegrind_bench.startup import removal
 from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.selection import with_listed
 from cachegrind_bench.valgrind.options import Loop
@@ -381,6 +382,18 @@ def test_a_command_that_names_no_program_is_refused_with_an_example(harness: str
 )
 def test_words_that_start_vitest_choose_no_files(command: str, value: str) -> None:
     assert protocol.harness_of("vitest").value(command.split()) == tuple(value.split())
+
+
+def test_a_project_with_folders_in_folders_is_looked_through(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").touch()
+    for _ in range(1500):
+        os.mkdir("x")
+        os.chdir("x")
+    os.chdir(tmp_path)
+    assert protocol.harness_of("go").detect(tmp_path) == ()
+    Path("x/x/a_test.go").write_text("func BenchmarkX(b *testing.B) {}", encoding="utf-8")
+    assert protocol.harness_of("go").detect(tmp_path) == ("./...",)
+    removal.empty_folder(str(tmp_path))
 
 
 def test_files_of_vitest_are_not_looked_for_in_installed_packages() -> None:
