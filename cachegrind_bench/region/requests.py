@@ -68,17 +68,17 @@ def executable(code: bytes) -> tuple[mmap.mmap, int]:
 
 
 class Requests:
-    """The stub in memory. `make(request.block)` makes a request; `counter` is the address of what counts them."""
+    """The stub in memory, at `address`. `make(request.block)` makes a request; `counter` is the address of what counts them."""
 
     def __init__(self) -> None:
         code = _STUBS.get(platform.machine())
         if code is None:
             raise UnsupportedError(f"client requests of Valgrind are not known for {platform.machine()}")
-        self._page, address = executable(code)
-        self.counter: Final = address + len(code) - _LAST_INSTRUCTION[platform.machine()]
+        self._page, self.address = executable(code)
+        self.counter: Final = self.address + len(code) - _LAST_INSTRUCTION[platform.machine()]
         # PYFUNCTYPE keeps the interpreter's lock: nothing else may run between the request and what is measured.
-        self.make: Final = ctypes.PYFUNCTYPE(None)(address)
-        self._ask: Final = ctypes.PYFUNCTYPE(ctypes.c_uint64)(address)
+        self.make: Final = ctypes.PYFUNCTYPE(None)(self.address)
+        self._ask: Final = ctypes.PYFUNCTYPE(ctypes.c_uint64)(self.address)
 
     def send(self, request: Request) -> None:
         """Make a request that is made once: `make` with its words does not keep its text alive."""

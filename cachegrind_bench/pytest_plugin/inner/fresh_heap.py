@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
+from cachegrind_bench.pytest_plugin.inner.direct_calls import direct
 from cachegrind_bench.region.requests import executable
 
 # What fresh_heap.c, next to this file, is compiled to.
@@ -122,4 +123,4 @@ def _loaded() -> tuple[Any, Any, bytes, bool] | None:
     functions = [getattr(ctypes.pythonapi, name) for name in _OF_PYTHON]
     functions += [getattr(libc, name, None) for name in _OF_LIBC]
     addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]
-    return page, ctypes.PYFUNCTYPE(None)(address), struct.pack("=9Q", *addresses), all(addresses)
+    return page, direct(address), struct.pack("=9Q", *addresses), all(addresses)

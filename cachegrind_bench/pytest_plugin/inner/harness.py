@@ -13,15 +13,22 @@ import gc
 import itertools
 import pickle
 import sys
+from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
 from types import CodeType
 from typing import Any, TypeAlias
 
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
 from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised, restoring
+from cachegrind_bench.pytest_plugin.inner.direct_calls import direct
 from cachegrind_bench.pytest_plugin.inner.forking import Copy
 from cachegrind_bench.pytest_plugin.inner.fresh_heap import chunk_taker, move_blocks, take_free_memory
-from cachegrind_bench.pytest_plugin.inner.type_versions import can_be_spread, observe_look_ups, spread_look_ups
+from cachegrind_bench.pytest_plugin.inner.type_versions import (
+    can_be_spread,
+    observe_look_ups,
+    prepare_to_observe,
+    spread_look_ups,
+)
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
     RUNNING_ON_VALGRIND,
@@ -124,6 +131,10 @@ def seed_all() -> None:
             module.seed(0)
 
 
+def _nothing() -> None:
+    return None
+
+
 class Between:
     """What has to be done before a call so that it finds all as the one before did: no more than warm-ups have shown.
 
@@ -147,8 +158,11 @@ class Between:
                 module.seed(0)
                 self._states[name] = pickle.dumps(getattr(module, state)())
 
-    def prepare(self) -> None:
-        """Prepare a call that counts."""
+    def preparing(self) -> Callable[[], None]:
+        """Return what prepares a call that counts."""
+        return self._prepare if self._garbage or any(self._drawn.values()) else _nothing
+
+    def _prepare(self) -> None:
         if self._garbage:
             gc.collect()
         for name, drawn in self._drawn.items():
@@ -168,7 +182,7 @@ class Meter:
     """
 
     def __init__(self, requests: Requests, out: str, warm_up: int, batches: Sequence[int], layouts: int) -> None:
-        self._requests, self._make = requests, requests.make
+        self._make = direct(requests.address)
         self.out = out  # the folder that Valgrind writes to
         self._warm_up, self._batches, self._layouts = warm_up, batches, layouts
         self.take_look_ups: Callable[[], LookUps] = dict
@@ -181,7 +195,7 @@ class Meter:
         self.begun = False
         self._codes: set[CodeType] = set()  # that the first call executed
         self._result: Any = None
-        self._own = b""
+        self._own = array("i", [0])  # as a number, that of a process takes memory or, in a new container, does not
         self._is_copy = False
         self.record: dict[str, Any] | None = None
 
@@ -195,6 +209,8 @@ class Meter:
         with executed():
             Between().watch()
         if can_be_spread():
+            if self._native:
+                prepare_to_observe()
             codes = {plainly.__code__}
             forget_specialised(codes)
             keep_specialised(codes)
@@ -247,7 +263,7 @@ class Meter:
     def _steps(self, work: Work, *, copies: bool) -> Generator[_Step]:
         """Yield what prepares each call, and the requests around the empty region and the call: none in a warm-up."""
         self.begun = True
-        self._own = Real.own_process()
+        self._own[0] = Real.getpid()
         give_back()
         between = Between()
         enabled = gc.isenabled()
@@ -291,7 +307,7 @@ class Meter:
         """
         copy = Copy()
         if not copy.pid:
-            self._own, self._is_copy = Real.own_process(), True
+            self._own[0], self._is_copy = Real.getpid(), True
             seed_all()
             yield from self._simulated(least, between, work, copy=copy)
         last, done = self._batches[-1], list[_Tried]()
@@ -315,7 +331,7 @@ class Meter:
 
     def _count_here(self, count: int, between: Between, work: Work) -> Generator[_Step, None, list[_Tried]]:
         """Yield what `_steps` does for this many simulated calls in each layout, all of it anew."""
-        pid, done = int.from_bytes(self._own, "little"), list[_Tried]()
+        pid, done = self._own[0], list[_Tried]()
         for layout in range(self._layouts):
             after = self._last_part(pid)
             yield from self._simulated(count, between, work, layout)
@@ -333,6 +349,7 @@ class Meter:
     ) -> Generator[_Step]:
         """Yield what `_steps` does for some calls on a fresh heap, and for this many simulated ones; in a copy for all it is asked for."""
         self._result = None  # what it takes is not to be free later
+        prepare = between.preparing()
         kept = keep_specialised(self._codes)
         take_free_memory()
         move_blocks(layout)
@@ -343,8 +360,8 @@ class Meter:
         take_chunks = chunk_taker(_LEFT_BEHIND, layout)
         for _ in range(_FIRST_ON_HEAP):
             take_chunks()
-            yield between.prepare, *self._uncounted
-        prepare = restoring(kept, between.prepare)
+            yield prepare, *self._uncounted
+        prepare = restoring(kept, prepare)
         take_chunks()
         self._make(*self._start)
         made = 0
@@ -362,7 +379,7 @@ class Meter:
 
     def _end_foreign(self) -> None:
         """End a process that the benchmark has forked and that came back from it too: it would call on, and fork again."""
-        if Real.own_process() != self._own:
+        if Real.getpid() != self._own[0]:
             Real.leave(0)
 
     def _last_part(self, pid: int) -> int:

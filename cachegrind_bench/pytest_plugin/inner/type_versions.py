@@ -8,6 +8,7 @@ addresses depend on all that was allocated: one unused class or renamed variable
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import marshal
 import mmap
@@ -48,6 +49,9 @@ _TRIES = 5
 
 # By their names: who looks at all of them copies a thousand pages in the process of each benchmark.
 _known: dict[str, list[type]] = {}
+# All types that there were, and where each has its version: these lie together, and can be read without copying the types' pages.
+_types: list[type] = []
+_versions: list[Any] = []
 _modified: Any = ctypes.pythonapi.PyType_Modified
 _modified.argtypes, _modified.restype = [ctypes.py_object], None
 # A type's name as it was defined: its metaclass may have another idea of it.
@@ -72,6 +76,17 @@ def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUp
 
         Real.elsewhere(write)
         return marshal.loads(shared) if shared[0] else {}  # noqa: S302 - of our own copy
+
+
+def prepare_to_observe() -> None:
+    """Do once what takes long, for the processes that observe to inherit it."""
+    _types[:] = _all_types()
+    _versions[:] = map(_place_of_version, _types)
+    _find_cache()
+    some = array("Q", [0] * _WORDS)
+    for _ in range(_REHEARSALS):  # to specialise code takes look-ups
+        _take(memoryview(some), memoryview(some), some[:1])
+    _modified(object)  # then a process writes to those types only that it looks up in
 
 
 def spread_look_ups(look_ups: LookUps) -> None:
@@ -124,21 +139,17 @@ def _observed(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
     cache = _find_cache()
     if not cache:
         return {}
-    kinds = list(_all_types())
+    if not _types:
+        prepare_to_observe()
+    new = _new_types()
+    versions = [*_versions, *map(_place_of_version, new)]
     seen: list[type] = []
     own_array: Any = ctypes.c_uint64 * (_WORDS * _ENTRIES)
     entries = memoryview(own_array.from_address(cache)).cast("B").cast("Q")
     left, nones = memoryview(array("Q", entries)), array("Q", [id(None)]) * _ENTRIES
 
-    def take() -> None:
-        """Take what is in the cache, and its references to names: some have no other one, and are freed when they are replaced."""
-        left[:] = entries
-        entries[1::_WORDS] = nones
-
     if sys.version_info < (3, 12):  # where None can be freed
-        ctypes.c_ssize_t.from_address(id(None)).value += _ENTRIES * (_REHEARSALS + _MOST_CALLS)
-    for _ in range(_REHEARSALS):  # to specialise code takes look-ups
-        take()
+        ctypes.c_ssize_t.from_address(id(None)).value += _ENTRIES * _MOST_CALLS
     for stride in range(1, _MOST_CALLS + 1):
         _modified(object)
         for kind in [kind for start in range(stride) for kind in seen[start::stride]]:
@@ -150,20 +161,27 @@ def _observed(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
             call()
         except Exception:  # noqa: BLE001, S110 - it is reported where it is measured
             pass
-        take()
+        _take(entries, left, nones)
         if Real.own_process() != own:  # it forked, and this is the copy
             Real.leave(0)
-        types = {_version(kind): kind for kind in kinds}
-        types.pop(0, None)  # has none
+        places = {version.value: place for place, version in enumerate(versions)}
+        places.pop(0, None)  # has none
         looked_up = zip(left[::_WORDS].tolist(), left[1::_WORDS].tolist(), strict=True)
         before = sum(map(len, found.values()))
-        for kind, name in [(types[version], name) for version, name in looked_up if version in types]:
+        for place, name in [(places[version], name) for version, name in looked_up if version in places]:
+            kind = _types[place] if place < len(_types) else new[place - len(_types)]
             found.setdefault(_name(kind), set()).add(ctypes.cast(name, ctypes.py_object).value)
             seen.append(kind)
         if stride >= _LEAST_CALLS and sum(map(len, found.values())) == before:
             break
         seen = sorted(dict.fromkeys(seen), key=_name)
     return {kind: sorted(names) for kind, names in sorted(found.items())}
+
+
+def _take(entries: memoryview, left: memoryview, nones: array[int]) -> None:
+    """Take what is in the cache, and its references to names: some have no other one, and are freed when they are replaced."""
+    left[:] = entries
+    entries[1::_WORDS] = nones
 
 
 def _named(names: Container[str], types: Iterable[type]) -> list[type]:
@@ -185,6 +203,10 @@ def _new_version(kind: type) -> int:
 
 def _version(kind: type) -> int:
     return ctypes.c_uint32.from_address(id(kind) + _VERSION_OFFSET).value
+
+
+def _place_of_version(kind: type) -> Any:
+    return ctypes.c_uint32.from_address(id(kind) + _VERSION_OFFSET)
 
 
 def _all_types() -> Iterator[type[Any]]:
@@ -221,6 +243,7 @@ def _burn_to(start: int) -> None:
     _burn((start - _new_version(_spare()) - 1) % _ENTRIES)
 
 
+@functools.cache
 def _find_cache() -> int:
     """Return where the method cache is, 0 if it is not found: it is a part of the interpreter's state."""
     return next(filter(None, (_cache_by_look_up() for _try in range(_TRIES))), 0)
