@@ -269,14 +269,14 @@ class Stub:
         self._events.append(_Event(times=times, kind=kind, reply=reply, works=works))
 
     def rate_limit_next(
-        self, times: int = 1, status: int = 429, retry_after: int | None = 1, kind: str = "", reset: int | None = None
+        self, times: int = 1, status: int = 429, retry_after: int | None = 1, kind: str = "", reset: float | None = None
     ) -> None:
         """Answer that there were too many requests: the primary limit if it ends in `reset` seconds, or the secondary."""
         reply = _RefusedError(status, SECONDARY if reset is None else PRIMARY).reply
         if retry_after is not None:
             reply.headers["Retry-After"] = str(retry_after)
         if reset is not None:
-            reply.headers |= {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + reset)}
+            reply.headers |= {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{time.time() + reset:.0f}"}
         self._events.append(_Event(times=times, kind=kind, reply=reply, works=False))
 
     def slow_next(self, seconds: float, times: int = 1, kind: str = "") -> None:

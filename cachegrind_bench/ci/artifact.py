@@ -39,7 +39,16 @@ def unpack(data: bytes, name: str, allowed: Mapping[str, bool]) -> dict[str, byt
             members = archive.infolist()
             _check(members, name, allowed)
             return {member.filename: _read(archive, member, name) for member in members}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        OverflowError,
+        OSError,
+    ) as error:
         raise FileFormatError(f"not a readable zip: {error}", path=name) from error
 
 

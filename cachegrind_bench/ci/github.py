@@ -175,6 +175,7 @@ def telling(what: str) -> Generator[None]:
         LookupError,
         TypeError,
         ValueError,
+        OverflowError,
         AttributeError,
         AssertionError,
         RuntimeError,

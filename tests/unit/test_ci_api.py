@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import time
 from contextlib import suppress
@@ -378,6 +379,11 @@ def test_an_answer_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api:
     ):
         answers(stub, answer)
         assert TOKEN not in str(refusal(action))
+
+
+def test_a_header_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api: Client) -> None:
+    stub.rate_limit_next(status=404, retry_after=None, reset=math.inf)
+    assert "its answer makes no sense" in str(refusal(lambda: api.pull(7)))
 
 
 @pytest.mark.parametrize("status", [202, 204, 301, 302, 304, 307])

@@ -141,6 +141,12 @@ def test_what_overlaps_or_lies_elsewhere_is_an_error() -> None:
     moved = bytearray(data)
     struct.pack_into("<I", moved, beginning + 42, 4)  # where its local header begins
     refused(bytes(moved), "not a readable zip")
+    far = zipfile.ZipInfo("result.json")
+    far.extra = struct.pack("<HHQ", 1, 8, 0)  # of zip64
+    data = zipped([(far, b"{}")])
+    moved = bytearray(data.replace(far.extra, struct.pack("<HHQ", 1, 8, 1 << 63)))
+    struct.pack_into("<I", moved, data.index(b"PK\x01\x02") + 42, 0xFFFFFFFF)
+    refused(bytes(moved), "not a readable zip")
 
 
 def test_encrypted_files_are_refused() -> None:
