@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from cachegrind_bench.cli.options import (
     struct_of,
     working_directory,
 )
-from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.usecases.ci import compare, job, measure, merge_request, report
@@ -56,7 +57,19 @@ _folder_option = click.option(
     help="Where the steps of this job keep their files; 'cg-bench ci plan' makes it.",
 )
 _store_option = click.option("--store", metavar="URL", help="History, as for 'cg-bench run', or 'none'.")
-_token_option = click.option("--token", metavar="TOKEN", help="GitHub's token, for its API and for git.")
+
+
+def _token(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """Return a token without the line break that was pasted with it; anything else in it would be shown in an error about headers."""
+    token = value and value.strip()
+    if token and re.fullmatch(r"[!-~]+", token) is None:
+        raise UsageError("the token has a character that no token has, such as a space", hint="paste it anew")
+    return token
+
+
+_token_option = click.option(
+    "--token", metavar="TOKEN", callback=_token, help="GitHub's token, for its API and for git."
+)
 _comment_option = click.option(
     "--comment",
     "when",
@@ -225,7 +238,12 @@ def comment_command(when: str, folder: Path, token: str | None, artifact: str) -
 @_comment_option
 @click.option("--store", metavar="URL", help="History, as for 'cg-bench diff'.")
 @store_timeout_option
-@click.option("--token", metavar="TOKEN", help="GitLab's token, for its API; better in the variable CG_BENCH_TOKEN.")
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    callback=_token,
+    help="GitLab's token, for its API; better in the variable CG_BENCH_TOKEN.",
+)
 @click.argument("base")
 @click.argument("candidate")
 def gitlab_comment_command(

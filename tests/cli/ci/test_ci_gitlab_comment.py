@@ -125,6 +125,18 @@ def test_without_a_token_nothing_is_asked_and_that_is_an_error(
     assert pipeline.stub.requests == []
 
 
+@pytest.mark.parametrize("around", ["{}\n", " {}\r\n", "{}\nx", "{} {}", "{}\x7f", "ä{}"])
+def test_a_token_with_more_than_the_line_break_that_was_pasted_with_it_is_an_error_that_does_not_show_it(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, around: str
+) -> None:
+    monkeypatch.setenv("CG_BENCH_TOKEN", around.format(TOKEN, TOKEN))
+    told = pipeline.comment(SLOWER)
+    plain = around.strip() == "{}"
+    assert (told.code, len(pipeline.stub.bodies())) == ((0, 1) if plain else (2, 0))
+    assert ("a character that no token has" in told.err) != plain
+    assert TOKEN not in told.out + told.err
+
+
 @pytest.mark.parametrize("status", [502, 403])
 def test_a_comment_that_cannot_be_written_is_an_error_without_githubs_commands(pipeline: Pipeline, status: int) -> None:
     pipeline.stub.fail_next(1000, status)
