@@ -10,12 +10,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.protocol import (
     Harness,
     Listed,
     at_most,
+    build_folder,
     check_version,
     exactly,
     files_below,
@@ -111,7 +113,7 @@ def _packages(entry: Entry, environ: Mapping[str, str], note: Callable[[str], ob
 def _built(entry: Entry, package: str, environ: Mapping[str, str], note: Callable[[str], object]) -> Path:
     store = entry.each.cwd.resolve() / STORE
     make_store(entry.each.cwd / STORE)  # which git ignores, and which may be a link
-    program = store / "go" / f"{package.replace('/', '_')}.test"
+    program = store / build_folder(entry) / f"{quote(package, safe='')}.test"
     _go(entry, environ, note, "test", "-c", f"-o={program}", package)
     return program
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -314,6 +315,15 @@ def text_of(path: Path) -> bytes:
     with suppress(OSError, StoreError):
         return read_file(path, LISTING_BYTES)
     return b""
+
+
+def build_folder(entry: Entry, *options: str) -> str:
+    """Return the name of the folder for what a harness builds, another one for each environment and `options`.
+
+    All tables build before the first benchmark is measured: one must not write over what another one has built.
+    """
+    differs = [*entry.each.env, "", *options]
+    return f"{entry.harness}-{sha256(repr(differs).encode()).hexdigest()[:8]}" if any(differs) else entry.harness
 
 
 def files_below(root: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, printed, specs
-from cachegrind_bench.harness.protocol import Harness, Listed, files_below, output_of
+from cachegrind_bench.harness.protocol import Harness, Listed, build_folder, files_below, output_of
 from cachegrind_bench.store.baselines import make_store
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Vitest(Harness):
         if os.path.isdir(cwd):
             make_store(cwd / ".cg-bench")
         check_package(entry, "vitest", cwd.resolve(), ("4.1",), note)
-        build = ("node", str(SCRIPTS / "vitest_build.mjs"), ".cg-bench/vitest", *options)
+        build = ("node", str(SCRIPTS / "vitest_build.mjs"), f".cg-bench/{build_folder(entry, *options)}", *options)
         problem = "Vitest could not build its benchmarks"
         text = output_of(entry, build, environ, note, problem, cwd=cwd, builds=True)
         run = (*node(entry, environ, note, cwd), str(SCRIPTS / "vitest_run.mjs"))

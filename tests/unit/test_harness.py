@@ -435,6 +435,20 @@ def test_what_go_builds_is_ignored_by_git() -> None:
     assert Path(".cg-bench/.gitignore").read_bytes() == b"*\n"
 
 
+def test_packages_and_tables_of_go_have_programs_of_their_own() -> None:
+    on_path(
+        "go",
+        r"""case $1 in
+        list) printf 'm/a/b\t.\tm\nm/a_b\t.\tm\n';;
+        test) mkdir -p "$(dirname "${3#-o=}")"
+            printf '#!/bin/sh\necho "BenchmarkX 1 2 ns/op"\n' > "${3#-o=}" && chmod +x "${3#-o=}";;
+        esac""",
+    )
+    found = listed_with('[[benchmark]]\ngo = "./..."\n[[benchmark]]\nid = "x"\ngo = "./..."\nenv = ["A=1"]\n')
+    assert [spec.id for spec in found.benchmarks] == [f"{each}/BenchmarkX" for each in ("a/b", "a_b", "x/a/b", "x/a_b")]
+    assert len({spec.command[0] for spec in found.benchmarks}) == 4
+
+
 def test_a_program_that_is_not_built_is_an_error_that_says_what_builds_it() -> None:
     with pytest.raises(MeasurementError, match="there is no program build/bench") as error:
         listed_with('[[benchmark]]\ngoogle-benchmark = "build/bench"\n')
