@@ -7,6 +7,7 @@ plain value.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -150,12 +151,19 @@ def bounded_retry(kind: Any) -> Any:
     return type(kind.__name__, (kind,), {"increment": increment, "get_content": staticmethod(get_content)})
 
 
+# What follows the path of an address may be the right to read what is there, for some time.
+_QUERY = re.compile(r"\?[^\s'\")]+")
+
+
 @contextmanager
-def telling(what: str) -> Generator[None]:
-    """Turn what goes wrong inside into ApiError: GitHub could not `what`."""
+def telling(what: str, token: str) -> Generator[None]:
+    """Turn what goes wrong inside into ApiError: GitHub could not `what`. Neither the token nor a signed address is in it."""
     import requests
     from github import BadAttributeException, GithubException
     from urllib3.exceptions import HTTPError
+
+    def shown(text: object) -> str:
+        return _QUERY.sub("?…", str(text).replace(token, "…"))
 
     try:
         yield
@@ -164,12 +172,12 @@ def telling(what: str) -> Generator[None]:
         data: Any = error.data
         said = cast("dict[str, Any]", data).get("message") if isinstance(data, dict) else None
         raise ApiError(
-            f"GitHub did not {what}: {said or error.message or 'no reason given'} (HTTP status {status})",
+            f"GitHub did not {what}: {shown(said or error.message or 'no reason given')} (HTTP status {status})",
             status=status,
             hint=_ADVICE.get(status),
         ) from error
     except (requests.RequestException, HTTPError, OSError) as error:
-        raise ApiError(f"GitHub did not {what}: {error}") from error
+        raise ApiError(f"GitHub did not {what}: {shown(error)}") from error
     except (
         BadAttributeException,
         LookupError,
@@ -182,7 +190,7 @@ def telling(what: str) -> Generator[None]:
         MemoryError,
         msgspec.ValidationError,
     ) as error:
-        raise ApiError(f"GitHub did not {what}: its answer makes no sense ({error})") from error
+        raise ApiError(f"GitHub did not {what}: its answer makes no sense ({shown(error)})") from error
 
 
 AGENT = f"cachegrind-bench/{__version__}"
@@ -350,7 +358,7 @@ class Client:
 
     @contextmanager
     def _asking(self, what: str) -> Generator[None]:
-        with self._waiting.watched(f"GitHub to {what}"), telling(what):
+        with self._waiting.watched(f"GitHub to {what}"), telling(what, self._token):
             yield
 
     @cached_property

@@ -19,7 +19,7 @@ from tests import github_stub
 from tests.github_stub import BOT, LONGEST_BODY, Stub, Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 REPO, TOKEN = "base/prog", "t0ken-of-the-job"
@@ -381,6 +381,17 @@ def test_an_answer_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api:
         assert TOKEN not in str(refusal(action))
 
 
+def test_neither_the_token_nor_a_signed_address_is_in_an_error(stub: Stub, api: Client) -> None:
+    stub.add_artifact(REPO, 42, "a", b"PK")
+    (artifact,) = api.artifacts(42)
+    answers(stub, b"", 302, {"Location": "http://127.0.0.1:1/blob/1?sp=r&sig=SIGNED"})
+    error = refusal(lambda: api.download(artifact, 100))
+    assert "/blob/1?…" in str(error)
+    assert "SIGNED" not in str(error)
+    answers(stub, json.dumps({"message": f"Bad credentials: {TOKEN}"}).encode(), 401)
+    assert "Bad credentials: … (HTTP status 401)" in str(refusal(lambda: api.pull(7)))
+
+
 def test_a_header_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api: Client) -> None:
     stub.rate_limit_next(status=404, retry_after=None, reset=math.inf)
     assert "its answer makes no sense" in str(refusal(lambda: api.pull(7)))
@@ -421,9 +432,9 @@ def test_a_page_of_more_items_than_were_asked_for_is_an_error(stub: Stub, api: C
     assert "a page of 101 items" in str(refusal(lambda: api.comments(7)))
 
 
-def answers(stub: Stub, content: bytes, status: int = 200) -> None:
+def answers(stub: Stub, content: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
     """Have this be the next answer."""
-    reply = github_stub._Reply(status=status, content=content)
+    reply = github_stub._Reply(status=status, content=content, headers=dict(headers or {}))
     stub._events.append(github_stub._Event(times=1, kind="", reply=reply, works=False))
 
 

@@ -449,6 +449,20 @@ def test_packages_and_tables_of_go_have_programs_of_their_own() -> None:
     assert len({spec.command[0] for spec in found.benchmarks}) == 4
 
 
+@pytest.mark.parametrize("other", ["2", "1"])
+def test_a_program_that_another_table_builds_with_other_contents_is_an_error(other: str) -> None:
+    Path("list").write_text("echo BM_a", encoding="utf-8")
+    table = '[[benchmark]]\nid = "{0}"\ngoogle-benchmark = "./bench"\nsetup = "sh build {1}"\n'
+    code = "#!/bin/sh\n# benchmark::\necho BM_a"
+    Path("build").write_text(f"printf '{code} %s\\n' $1 > new && chmod +x new && mv new bench", encoding="utf-8")
+    text = table.format("one", 1) + table.format("two", other)
+    if other == "1":
+        assert len(listed_with(text).benchmarks) == 2
+    else:
+        with pytest.raises(MeasurementError, match=r"toml:1: another table built .*/bench anew, with other contents"):
+            listed_with(text)
+
+
 def test_a_program_that_is_not_built_is_an_error_that_says_what_builds_it() -> None:
     with pytest.raises(MeasurementError, match="there is no program build/bench") as error:
         listed_with('[[benchmark]]\ngoogle-benchmark = "build/bench"\n')
