@@ -16,12 +16,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from cachegrind_bench import process
 from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 from cachegrind_bench.config.schema import HARNESSES
 from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
+from cachegrind_bench.measure.named_files import NamedFiles
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
 from cachegrind_bench.model.result import Benchmark
@@ -136,7 +137,7 @@ def expanded(
     """
     taken = {spec.id: spec.place for spec in known}
     found: list[BenchmarkSpec] = []
-    built: dict[_File, str] = {}
+    files = NamedFiles()
     for entry in entries:
         harness, each = harness_of(entry.harness), entry.each
         build = each.setup or harness.build(entry)
@@ -159,33 +160,14 @@ def expanded(
             taken[spec.id] = each.place
             found.append(spec)
         if len(entries) > 1:
-            built.update(dict.fromkeys(_files(listed), each.place))
-    for file, place in built.items():
-        if file.digest != _digest(file.path):
-            raise MeasurementError(
-                f"{place}: another table built {file.path} anew, with other contents",
-                hint='let each build in a folder of its own, as by env = ["CARGO_TARGET_DIR=target/NAME"]',
-            )
+            for spec in listed:
+                files.note(each.place, spec.cwd, spec.command)
+    for place, path in files.overwritten().items():
+        raise MeasurementError(
+            f"{place}: another table built {path} anew, with other contents",
+            hint='let each build in a folder of its own, as by env = ["CARGO_TARGET_DIR=target/NAME"]',
+        )
     return found
-
-
-class _File(NamedTuple):
-    """A file that commands name, with a hash of its contents."""
-
-    path: Path
-    digest: bytes
-
-
-def _files(specs: Iterable[BenchmarkSpec]) -> Iterator[_File]:
-    """Return the files that these commands name: programs, and what these execute."""
-    for path in dict.fromkeys(spec.cwd / word for spec in specs for word in spec.command):
-        if digest := _digest(path):
-            yield _File(path, digest)
-
-
-def _digest(path: Path) -> bytes:
-    with code_of(path) as data:
-        return sha256(data).digest() if data else b""
 
 
 def ask(

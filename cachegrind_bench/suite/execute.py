@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.measure.named_files import NamedFiles
 from cachegrind_bench.measure.result import measured
 from cachegrind_bench.measure.run import native_failure, surrounded
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Status, comparability_key
@@ -204,19 +205,30 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) -> dict[str, str]:
-    """Run every set-up command once, natively and unsealed, one after the other; return the ids of jobs it failed for.
+    """Run every set-up command once, natively and unsealed, one after the other; return the ids of jobs that cannot be measured, with why.
 
-    Jobs of one folder that name the same command share it.
+    Jobs of one folder that name the same command share it. Of another command, they must find what they name as theirs made it.
     """
-    reasons: dict[tuple[Path, str], str | None] = {}
+    jobs_of: dict[tuple[Path, str], list[BenchmarkSpec]] = {}
     for job in jobs:
-        if job.spec.setup is not None and (job.spec.cwd, job.spec.setup) not in reasons:
-            watcher.setting_up(job.spec.setup)
-            try:
-                failure = native_failure(job.spec.setup, environ, job.spec.cwd)
-                why = failure and f"its setup failed with {failure[0]}: {job.spec.setup}\n{failure[1]}".strip()
-            except MeasurementError as error:
-                why = f"its setup could not be run: {error.message}"
-            reasons[job.spec.cwd, job.spec.setup] = why
-    found = {job.spec.id: reasons[job.spec.cwd, job.spec.setup] for job in jobs if job.spec.setup is not None}
-    return {name: reason for name, reason in found.items() if reason is not None}
+        if job.spec.setup is not None:
+            jobs_of.setdefault((job.spec.cwd, job.spec.setup), []).append(job.spec)
+    broken: dict[str, str] = {}
+    files = NamedFiles()
+    for (cwd, command), specs in jobs_of.items():
+        watcher.setting_up(command)
+        try:
+            failure = native_failure(command, environ, cwd)
+            why = failure and f"its setup failed with {failure[0]}: {command}\n{failure[1]}".strip()
+        except MeasurementError as error:
+            why = f"its setup could not be run: {error.message}"
+        for spec in specs:
+            if why is not None:
+                broken[spec.id] = why
+            elif len(jobs_of) > 1:
+                files.note(spec.id, cwd, (*spec.command, *([] if spec.stdin is None else [spec.stdin])))
+    for name, path in files.overwritten().items():
+        broken[name] = (
+            f"the setup of another benchmark wrote over {path}, with other contents: give it a name of its own"
+        )
+    return broken

@@ -242,6 +242,21 @@ def test_a_set_up_runs_once_for_all_that_share_it_and_a_broken_one_breaks_only_i
     assert broken == {"c": "its setup failed with exit status 2: echo no compiler >&2; exit 2\nno compiler"}
 
 
+def test_a_file_that_another_set_up_writes_over_breaks_what_names_it(tmp_path: Path) -> None:
+    jobs = [
+        job("fast", cwd=tmp_path, command=("./p", "1"), setup="echo fast > p"),
+        job("slow", cwd=tmp_path, command=("./p", "1"), setup="echo slow > p"),
+        job("too", cwd=tmp_path, command=("./q", "1"), stdin=tmp_path / "p", setup="echo slow > p"),
+        job("same", cwd=tmp_path, command=("./q", "1"), setup="echo same > q"),
+        job("again", cwd=tmp_path, command=("./q", "1"), setup="rm -f q; echo same > q"),
+        job("written", cwd=tmp_path, command=("true", "log"), setup="echo > log"),
+        job("gone", cwd=tmp_path, command=("true",), setup="rm log"),
+    ]
+    broken = set_up(jobs, dict(os.environ), Told())  # type: ignore[arg-type]
+    assert broken.keys() == {"fast"}
+    assert f"another benchmark wrote over {tmp_path / 'p'}, with other contents" in broken["fast"]
+
+
 def test_jobs_of_one_lane_never_run_at_once_and_all_of_them_do_run(cancel: Cancel) -> None:
     running: set[str] = set()
     together: set[frozenset[str]] = set()

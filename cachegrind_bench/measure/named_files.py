@@ -1,0 +1,52 @@
+"""Finds files of a benchmark that the set-up or build of another one writes over: all are run before the first one is measured."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from cachegrind_bench.errors import StoreError
+from cachegrind_bench.store.durable import open_regular
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+_MOST_BYTES = 1 << 31
+
+
+class NamedFiles:
+    """Contents of the files that commands name: programs, what these execute, and their data."""
+
+    def __init__(self) -> None:
+        self._contents: dict[tuple[str, Path], bytes] = {}
+        self._known: dict[tuple[int, ...], bytes] = {}
+
+    def note(self, owner: str, cwd: Path, words: Iterable[str | Path]) -> None:
+        """Take what these files of an owner's command have now, as far as they are there."""
+        for path in dict.fromkeys(cwd / word for word in words):
+            if contents := self._hash(path):
+                self._contents[owner, path] = contents
+
+    def overwritten(self) -> dict[str, Path]:
+        """Return the owners that have a file with other contents now, with one such file each."""
+        return {
+            owner: path for (owner, path), contents in self._contents.items() if self._hash(path) not in {b"", contents}
+        }
+
+    def _hash(self, path: Path) -> bytes:
+        """Return a hash of a regular file; empty where there is none, or one of more than 2 GiB."""
+        with (
+            suppress(OSError, StoreError, ValueError),
+            open_regular(path) as file,
+        ):  # the last for what cannot be a path
+            at = os.fstat(file.fileno())
+            if at.st_size <= _MOST_BYTES:
+                key = at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns
+                if key not in self._known:
+                    self._known[key] = hashlib.file_digest(cast("BufferedReader", file), "sha256").digest()
+                return self._known[key]
+        return b""
