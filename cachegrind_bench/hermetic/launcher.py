@@ -146,11 +146,17 @@ def _kill_descendants(statuses: dict[int, int]) -> int:
 
 
 def _remove_scratch(orders: Orders, lock: int) -> None:
-    """Remove the scratch directory, unless cg-bench has removed it itself, and another run has made one of the same name."""
-    from cachegrind_bench.startup.removal import remove  # here, as it is seldom needed
+    """Remove the scratch directory, unless cg-bench has removed it itself, and another run has made one of the same name.
+
+    And the perf maps of the processes that have a log there.
+    """
+    from cachegrind_bench.startup.removal import remove, remove_own_file  # here, as it is seldom needed
 
     with suppress(OSError):
         if os.path.samestat(os.fstat(lock), os.lstat(orders.scratch)):
+            pids = [name.partition(".")[2] for name in os.listdir(orders.out)] if orders.perf_maps else []
+            for pid in filter(str.isdecimal, pids):
+                remove_own_file(f"/tmp/perf-{pid}.map")  # noqa: S108 - where CPython writes them
             remove(orders.scratch)
 
 

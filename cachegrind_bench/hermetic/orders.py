@@ -75,6 +75,7 @@ class Orders(NamedTuple):
     record_files: bool = False
     forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
     libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has found them
+    perf_maps: bool = False  # Python is to write them, outside of the scratch directory
     elsewhere: str = ""  # what is as on another machine, see fake_proc: nothing in a run, the noise hunter tries it
     scratch: str = ""
 

@@ -23,6 +23,14 @@ def remove(path: str) -> None:
         Real.unlink(path)
 
 
+def remove_own_file(path: str) -> None:
+    """Remove a regular file of this user, if it is one, from a folder that is everybody's."""
+    with suppress(OSError):
+        found = os.lstat(path)
+        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+            Real.unlink(path)
+
+
 def empty_folder(path: str, keep: Container[str] = ()) -> None:
     """Remove what is in the folder but these names, also what a program has made unreadable. OSError if something stays.
 

@@ -20,6 +20,7 @@ import msgspec
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.model.python_profile import PythonFunction
+from cachegrind_bench.startup.removal import remove_own_file
 from cachegrind_bench.valgrind.out_format import decode, shown
 
 FOLDER = Path("/tmp")  # noqa: S108 - CPython writes there, whatever TMPDIR is (Python/perf_trampoline.c, Python/sysmodule.c)
@@ -113,8 +114,4 @@ def sizes_now() -> dict[str, int]:
 
 def remove_map(pid: int) -> None:
     """Remove the map of a process, if it is ours."""
-    path = map_of(pid)
-    with suppress(OSError):
-        status = path.lstat()
-        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
-            path.unlink()
+    remove_own_file(str(map_of(pid)))

@@ -240,6 +240,7 @@ class ValgrindRunner:
             placed=self._command(target, argv, Translation(pairs)) if pairs else None,
             places=pairs,
             tool=None if tool is None else self.valgrind.image(tool.value),
+            perf_maps=target.collect.python_depth is not None,
             **{name: getattr(target, name) for name in _AS_ORDERED},
         )
         if tool is None:

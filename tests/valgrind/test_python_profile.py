@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,7 @@ from tests.valgrind.measuring import maps_of
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.python_profile import PythonCost, PythonProfile
+    from tests.valgrind.conftest import CgBench
 
 __all__ = ["each_python"]  # a fixture
 
@@ -232,6 +235,24 @@ def test_no_map_is_left_behind_when_the_program_fails(tmp_path: Path, each_pytho
     with pytest.raises(CommandFailedError):
         profiled(tmp_path, valgrind_path, str(each_python), "-I", "-S", path.name)
     assert maps_of(path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_no_map_is_left_behind_after_a_signal(cg_bench: CgBench, tmp_path: Path, number: signal.Signals) -> None:
+    code = "import sys, time\ndef wait():\n    sys.is_stack_trampoline_active() and time.sleep(60)\nwait()\n"
+    path = written(tmp_path, code)
+    run = cg_bench.start(
+        "run", "-q", "--warmup", "0", "--python-profile", "--", str(any_python()), "-I", "-S", str(path)
+    )
+    deadline = time.monotonic() + 60
+    while not maps_of(path):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    run.send_signal(number)
+    run.communicate(timeout=30)
+    while maps_of(path):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.slow
