@@ -137,6 +137,7 @@ def test_neither_options_of_plugins_that_stay_out_nor_the_hash_seed_move_anythin
     words = (
         "--reruns=1",
         "--timeout=3",
+        "--forked",
         "-p",
         "randomly",
         "--benchmark-min-rounds=3",

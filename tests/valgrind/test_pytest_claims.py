@@ -137,7 +137,7 @@ def test_suites_find_their_fixtures_and_other_plugins_stay_out_of_the_way(folder
     (folder / "test_it.py").write_text(_SUITE)
     done = measure(
         folder,
-        *("-W", "ignore", "-n", "2", "--cov=.", "--cov-fail-under=100", "--reruns=1", "--timeout=0.001"),
+        *("-W", "ignore", "-n", "2", "--cov=.", "--cov-fail-under=100", "--reruns=1", "--timeout=0.001", "--forked"),
         *("--data=/data", "--size=LARGE", "--odd=x", "--benchmark-min-rounds=3"),
         *("--cg-bench-jobs=2", "--cg-bench-env=PASSED", "--cg-bench-env=MODE=fast", "--cg-bench-model=ir"),
         python=suite_python("3.11"),

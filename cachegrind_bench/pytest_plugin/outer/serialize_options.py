@@ -23,12 +23,12 @@ from cachegrind_bench.startup.exchange import is_plain
 
 # Of this plugin, where it is installed, and where it is imported: how it came to be loaded changes nothing inside.
 OWN_NAMES = ("cg_bench", "cachegrind_bench.pytest_plugin")
-# Plugins that distribute, reorder, repeat, time or trace tests, or draw on the terminal; those that are often loaded by
+# Plugins that distribute, reorder, repeat, fork for, time or trace tests, or draw on the terminal; those that are often loaded by
 # the name of their module (-p, PYTEST_PLUGINS, pytest_plugins) have that, too.
 _BLOCKED = """
     terminal randomly random_order rerunfailures timeout pytest_cov benchmark codspeed speed sugar html
     instafail xdist.looponfail metadata json-report pytest-testmon pytest_randomly pytest_rerunfailures
-    pytest_timeout pytest_cov.plugin pytest_benchmark.plugin pytest_codspeed.plugin
+    pytest_timeout pytest_forked pytest_cov.plugin pytest_benchmark.plugin pytest_codspeed.plugin
 """
 BLOCKED = tuple(_BLOCKED.split())
 # Options of others that select tests or show results, with the values that they have inside.
