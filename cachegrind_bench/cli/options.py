@@ -407,10 +407,16 @@ def working_directory() -> Path:
 
 
 def project_root() -> str:
-    """Return the top of the work tree, or the working directory outside of one: files below it are shown relative to it."""
+    """Return the top of the work tree, or the working directory outside of one: files below it are shown relative to it.
+
+    Empty where a benchmark has removed that: its result is reported all the same.
+    """
     from cachegrind_bench.vcs.git import top_folder
 
-    cwd = working_directory()
+    try:
+        cwd = Path.cwd()
+    except FileNotFoundError:
+        return ""
     return str(top_folder(cwd) or cwd)
 
 

@@ -247,3 +247,11 @@ def test_ctrl_c_of_a_terminal_which_reaches_all_at_once_is_not_a_failure_of_a_be
     assert run.returncode == 130, err
     wait_for(lambda: not processes(marker), "processes are left")
     assert [(item["id"], item["status"]) for item in read(path)] == [("a", "ok")]
+
+
+def test_a_benchmark_that_removes_the_working_directory_loses_no_report(cg_bench: CgBench) -> None:
+    configure(cg_bench, suite_of("/bin/true", "/bin/true") + f'prepare = "rm -rf {cg_bench.cwd}"\n')
+    finished = cg_bench("run", "-j", "1")
+    assert finished.code == 4
+    assert "2 benchmarks, 1 failed" in finished.stdout
+    assert "cannot be entered: No such file or directory" in finished.stdout
