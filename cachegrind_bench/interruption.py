@@ -168,7 +168,7 @@ def held() -> Generator[None]:
             raise KeyboardInterrupt
 
 
-class Ended(Generic[T]):
+class Completed(Generic[T]):
     """Hands out futures when they have ended; `pending` is the number of those that are still to come.
 
     `concurrent.futures.wait` takes the locks of all of them at once, and Ctrl-C amid that would never give these back.
@@ -186,13 +186,13 @@ class Ended(Generic[T]):
             future.add_done_callback(self._queue.put)
         self.pending += 1
 
-    def next(self) -> Future[T] | None:
-        """Wait for the next one, but no longer than half a second: then None. KeyboardInterrupt once this thread is interrupted."""
+    def next(self, timeout_s: float = _LOOK_UP_S) -> Future[T] | None:
+        """Wait for the next one, but no longer than this: then None. KeyboardInterrupt once this thread is interrupted."""
         outer = cancellation()
         if outer is not None:
             outer.check()
         try:
-            found = self._queue.get(timeout=_LOOK_UP_S)
+            found = self._queue.get(timeout=timeout_s)
         except Empty:
             return None
         self.pending -= 1
@@ -208,5 +208,5 @@ class Ended(Generic[T]):
 
 def wait_for_all(futures: Iterable[Future[Any]]) -> None:
     """Wait until all of these have ended. KeyboardInterrupt once this thread is interrupted."""
-    for _ in Ended(futures):
+    for _ in Completed(futures):
         pass

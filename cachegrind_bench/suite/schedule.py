@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.interruption import Cancel, Ended, held
+from cachegrind_bench.interruption import Cancel, Completed, held
 from cachegrind_bench.model.result import Benchmark, Status
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def run_suite(
                 cancel.set()  # here, before this thread turns to its next job
             return benchmark
 
-    queue, ended = Queue(jobs), Ended[Benchmark]()
+    queue, ended = Queue(jobs), Completed[Benchmark]()
     jobs_of: dict[Future[Benchmark], Job] = {}
     done: dict[str, Benchmark] = {}
     interrupted = False

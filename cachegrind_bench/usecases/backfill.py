@@ -13,7 +13,7 @@ import msgspec
 
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, intervals
-from cachegrind_bench.interruption import Ended
+from cachegrind_bench.interruption import Completed
 from cachegrind_bench.measure.command import default_id
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import counted, joined, matches, rough_duration
@@ -141,7 +141,7 @@ class Work:
         cached, alone = ("--cached",) * (not past.request.fresh), ("-j", "1") * (force.width > 1)
         self._words = () if past.request.command else (*cached, *alone)
         self._running: dict[Future[Answer], int] = {}
-        self._under_way = Ended[Answer]()
+        self._under_way = Completed[Answer]()
         self._answers: dict[int, list[Answer]] = {}
         self._begun, self._started, self._ended = time.monotonic(), 0, 0
         self.measured = self.taken_over = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.interruption import Ended
+from cachegrind_bench.interruption import Completed
 from cachegrind_bench.model.text import counted
 from cachegrind_bench.suite.schedule import Outcome
 from cachegrind_bench.usecases.commit_task import Order
@@ -50,7 +50,7 @@ def measured_by(force: Workforce, order: Order, ids: Sequence[str], here: Reposi
     order, sha = replace(order, repository=force.repository, environ=force.environ), order.sha
     parts = force.submit(order, min(force.width, len(ids)))
     notices.note(f"{counted(len(ids), 'benchmark')} of {sha[:12]} in {counted(len(parts), 'part')}")
-    ended, waiting, since = Ended(parts), Waiting(notices.note), time.monotonic()
+    ended, waiting, since = Completed(parts), Waiting(notices.note), time.monotonic()
     while ended.pending:
         part = ended.next()
         force.check()

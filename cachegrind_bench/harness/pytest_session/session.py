@@ -9,7 +9,6 @@ import dataclasses
 import errno
 import os
 import shutil
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -34,7 +33,7 @@ from cachegrind_bench.harness.pytest_session.results import (
 from cachegrind_bench.harness.pytest_session.workers import CALLS, Place, Worker, Workers
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
-from cachegrind_bench.interruption import wait_for_all
+from cachegrind_bench.interruption import Completed, wait_for_all
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
 from cachegrind_bench.startup.exchange import (
     FIRST,
@@ -229,6 +228,7 @@ def serving(
 
 
 def _watch(lanes: Sequence[Lane], settings: Settings, said: bytearray, relay: Relay) -> None:
+    ended = Completed(lane.future for lane in lanes)
     while True:
         done = [lane.future.done() for lane in lanes]  # before the look: what comes after it is seen then
         for lane, over in zip(lanes, done, strict=True):
@@ -239,7 +239,7 @@ def _watch(lanes: Sequence[Lane], settings: Settings, said: bytearray, relay: Re
                     Path(lane.exchange.stop).touch()
         if all(done):
             return
-        time.sleep(_LOOK_S)
+        ended.next(_LOOK_S)
 
 
 @contextmanager
