@@ -19,7 +19,7 @@ _MODEL = re.compile(r"(?:(\d{1,6})?l1)\+(\d{1,6})ll\+(\d{1,6})ram")
 _Key = TypeVar("_Key", tuple[str, str], tuple[str, str, int])
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
+class Counts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The nine event counts of one run, or the difference of two runs, in events; names are Cachegrind's.
 
     I = instruction, D = data; r = read, w = write; 1 = first level, L = last level; m = miss.
@@ -157,7 +157,7 @@ IR_MODEL = CostModel(None)
 DEFAULT_MODEL = CostModel(1, 5, 30)
 
 
-class FunctionCost(msgspec.Struct, frozen=True):
+class FunctionCost(msgspec.Struct, frozen=True, gc=False):  # there may be millions, and none has a reference back
     """Self cost of one function: `counts` are in the order of the profile's `events`.
 
     `file` and `name` are raw, as the out file has them ("???" where Valgrind knows no name); bytes that are not UTF-8
@@ -169,7 +169,7 @@ class FunctionCost(msgspec.Struct, frozen=True):
     counts: tuple[int, ...]
 
 
-class LineCost(msgspec.Struct, frozen=True):
+class LineCost(msgspec.Struct, frozen=True, gc=False):
     """Self cost of one source line of a function; `file`, `name` and `counts` as in `FunctionCost`, `line` 0 if unknown."""
 
     file: str

@@ -89,9 +89,14 @@ def keep(out: str, record: dict[str, Any] | None, name: str) -> None:
                     Real.unlink(f"{out}/{part}")
 
 
+def kept(name: str) -> str:
+    """Return the prefix of the parts that were kept by this name."""
+    return f"kept.{name}."
+
+
 def kept_as(name: str, pid: int) -> str:
     """Return the prefix of the parts of this process that were kept by this name."""
-    return f"kept.{name}.{of_process(pid)}"
+    return f"{kept(name)}{of_process(pid)}"
 
 
 def of_process(pid: int) -> str:

@@ -35,6 +35,7 @@ from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.interruption import Completed, wait_for_all
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
+from cachegrind_bench.startup import dumps
 from cachegrind_bench.startup.exchange import (
     FIRST,
     Exchange,
@@ -368,8 +369,18 @@ class Lane(Worker):
             self._reports[item.nodeid] = found
             if not over and self.out is not None:  # else all costs were read
                 read_costs(self._costs, {item.nodeid: found}, self.out, settings, self._paths)
+                if isinstance(self._costs.get(item.nodeid), tuple):
+                    self._remove_parts(self.out, number, index)
             costs = self._costs.get(item.nodeid, ())
             self._relay.report(item, found, () if isinstance(costs, MeasurementError) else costs)
+
+    @staticmethod
+    def _remove_parts(out: Path, number: int, index: int) -> None:
+        """Remove what Callgrind wrote of a benchmark that was read; else all would be given real paths in the end."""
+        with suppress(OSError):
+            for name in [] if out.is_symlink() else os.listdir(out):
+                if name.startswith(dumps.kept(f"{number}.{index}")):
+                    os.unlink(out / name)
 
     def why_nothing(self, item: Item) -> str:
         """Explain why a benchmark that reported nothing to pytest produced no result."""
