@@ -320,17 +320,25 @@ def reading_out_files() -> Generator[None]:
 
 
 def _restore(out: Path, places: Translation) -> None:
-    """Give the out files the real paths of what they name. Whoever reads them meanwhile finds each whole, or not at all."""
+    """Give the out files the real paths of what they name.
+
+    Whoever reads them meanwhile finds each whole, or not at all, and may remove those that were read.
+    """
     if out.is_symlink():  # the program's doing: nothing there is ours to change
         raise FileFormatError("it leads elsewhere", path=str(out))
     for path in list(out.iterdir()) if places.pairs else ():
-        with reading(path) as file:
-            data = file.read()
+        try:
+            with reading(path) as file:
+                data = file.read()
+        except FileFormatError:
+            if os.path.lexists(path):
+                raise
+            continue
         real = places.real_bytes(data)
         if real != data:
             written = path.with_name(f"real.{path.name}")
             written.write_bytes(real)
-            path.unlink()  # and not replaced: ext4 brings that to the disk at once
+            path.unlink(missing_ok=True)  # and not replaced: ext4 brings that to the disk at once
             written.rename(path)
 
 

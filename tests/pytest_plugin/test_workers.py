@@ -25,6 +25,7 @@ from cachegrind_bench.harness.pytest_session.results import failure_text, parts_
 from cachegrind_bench.harness.pytest_session.session import Lane, Relay
 from cachegrind_bench.harness.pytest_session.workers import Place, Worker, Workers
 from cachegrind_bench.hermetic.environment import Request
+from cachegrind_bench.hermetic.place import Translation
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
@@ -39,6 +40,7 @@ from cachegrind_bench.startup.exchange import (
     take_current,
     take_order,
 )
+from cachegrind_bench.valgrind import runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -433,3 +435,19 @@ def test_a_call_of_which_a_part_is_missing_cannot_be_read(tmp_path: Path) -> Non
     (tmp_path / "kept.1.2.out.7.12").unlink()
     with pytest.raises(MeasurementError, match="is the disk full"):
         parts_of(tmp_path, meter)
+
+
+def test_out_files_that_were_read_and_removed_need_no_real_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("kept", "read"):
+        (tmp_path / name).write_bytes(b"fl=/seen/a.py")
+    opened = runner.reading
+
+    def reading(path: Path) -> Any:
+        (tmp_path / "read").unlink(missing_ok=True)
+        return opened(path)
+
+    monkeypatch.setattr(runner, "reading", reading)
+    runner._restore(tmp_path, Translation((("/real", "/seen"),)))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"kept": b"fl=/real/a.py"}
