@@ -137,11 +137,13 @@ def expanded(
     """
     taken = {spec.id: spec.place for spec in known}
     found: list[BenchmarkSpec] = []
-    files = NamedFiles()
+    files, built = NamedFiles(), set[object]()
     for entry in entries:
         harness, each = harness_of(entry.harness), entry.each
         build = each.setup or harness.build(entry)
-        if build is not None:
+        same = build, each.cwd, each.env
+        if build is not None and same not in built:
+            built.add(same)
             note(f"setup: {build}")
             if failure := native_failure(
                 build, variables(entry, environ), each.cwd, partial(Waiting(note).look, build)
@@ -160,12 +162,12 @@ def expanded(
             taken[spec.id] = each.place
             found.append(spec)
         if len(entries) > 1:
-            for spec in listed:
-                files.note(each.place, spec.cwd, spec.command)
+            for cwd, word in {(spec.cwd, word) for spec in listed for word in spec.command}:
+                files.note(each.place, cwd, [word])
     for place, path in files.overwritten().items():
         raise MeasurementError(
             f"{place}: another table built {path} anew, with other contents",
-            hint='let each build in a folder of its own, as by env = ["CARGO_TARGET_DIR=target/NAME"]',
+            hint='let each build files of its own, with Cargo by env = ["CARGO_TARGET_DIR=target/NAME"]',
         )
     return found
 

@@ -154,9 +154,10 @@ def _remove_scratch(orders: Orders, lock: int) -> None:
 
     with suppress(OSError):
         if os.path.samestat(os.fstat(lock), os.lstat(orders.scratch)):
-            pids = [name.partition(".")[2] for name in os.listdir(orders.out)] if orders.perf_maps else []
-            for pid in filter(str.isdecimal, pids):
-                remove_own_file(f"/tmp/perf-{pid}.map")  # noqa: S108 - where CPython writes them
+            with suppress(OSError):
+                names = os.listdir(orders.out) if orders.perf_maps else []
+                for pid in filter(str.isdecimal, [name.partition(".")[2] for name in names]):
+                    remove_own_file(f"/tmp/perf-{pid}.map")  # noqa: S108 - where CPython writes them
             remove(orders.scratch)
 
 

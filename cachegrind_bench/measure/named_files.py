@@ -39,10 +39,8 @@ class NamedFiles:
 
     def _hash(self, path: Path) -> bytes:
         """Return a hash of a regular file; empty where there is none, or one of more than 2 GiB."""
-        with (
-            suppress(OSError, StoreError, ValueError),
-            open_regular(path) as file,
-        ):  # the last for what cannot be a path
+        # ValueError is for what cannot be a path.
+        with suppress(OSError, StoreError, ValueError), open_regular(path) as file:
             at = os.fstat(file.fileno())
             if at.st_size <= _MOST_BYTES:
                 key = at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns

@@ -225,7 +225,7 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
         for spec in specs:
             if why is not None:
                 broken[spec.id] = why
-            elif len(jobs_of) > 1:
+            elif len(jobs_of) > 1 and spec.prepare is None:  # which may make anew what it needs
                 files.note(spec.id, cwd, (*spec.command, *([] if spec.stdin is None else [spec.stdin])))
     for name, path in files.overwritten().items():
         broken[name] = (

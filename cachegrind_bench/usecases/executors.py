@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
-from cachegrind_bench.interruption import Cancel
+from cachegrind_bench.interruption import Cancel, held
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.suite.merge import merged
 from cachegrind_bench.usecases.commit_task import PLACE, Answer, Machine, Order, describe, measure
@@ -45,7 +45,8 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
     def submit(self, order: Order, parts: int = 1) -> list[Future[Answer]]:
         """Have a commit measured, in parts of its suite that set it up each for themselves."""
         shards = [("--shard", f"{part}/{parts}") for part in range(1, parts + 1)] if parts > 1 else [()]
-        return [self.executor.submit(self.task, replace(order, words=(*shard, *order.words))) for shard in shards]
+        with held():  # the locks of the executor
+            return [self.executor.submit(self.task, replace(order, words=(*shard, *order.words))) for shard in shards]
 
     def answer(self, future: Future[Answer]) -> Answer:
         """Return what came of an order; where nothing did, as of a worker that dies over and over, that is why."""

@@ -27,4 +27,4 @@ def test_a_function_gets_the_contents_and_keeps_no_reference(monkeypatch: pytest
     assert seen == {argument}
     if machine != "other":  # there it is None, of which others make references
         assert (sys.getrefcount(argument), sys.getrefcount(bound)) == before
-    assert repr(call)
+    assert machine == "other" or repr(call).startswith("<built-in method")

@@ -115,17 +115,18 @@ def test_a_process_may_take_as_long_as_all_benchmarks_and_files_with_their_rehea
     assert TimeLimit(5_000).of_all(10, 2) == 4 * 14 * 65_000
 
 
+@pytest.mark.parametrize("limit_ms", [_LIMIT_MS, None])
 def test_one_that_waits_for_orders_has_the_usual_time_from_when_they_are_there(
-    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch, limit_ms: int | None
 ) -> None:
     monkeypatch.setattr(limits, "_LEAST_FOR_FILES_S", 0.5)
-    with subprocess.Popen(["sleep", "60"]) as late, TimeLimit(_LIMIT_MS) as limit, limit.watching(exchange):
+    with subprocess.Popen(["sleep", "60"]) as late, TimeLimit(limit_ms) as limit, limit.watching(exchange):
         put_current(exchange.current, late.pid, WAITING, -1)
         time.sleep(1.5)
         assert late.poll() is None
         limit.release(exchange)  # and its gate is not the one that it waits at
         late.wait(_PATIENCE_S)
-    assert "before or after the benchmarks took longer" in (limit.why(exchange, -1) or "")
+    assert "did not get its orders within 0.5 s" in (limit.why(exchange, -1) or "")
 
 
 def test_half_a_word_does_not_end_the_watch(exchange: Exchange) -> None:

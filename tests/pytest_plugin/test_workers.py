@@ -442,7 +442,7 @@ def test_out_files_that_were_read_and_removed_need_no_real_paths(
 ) -> None:
     for name in ("kept", "read"):
         (tmp_path / name).write_bytes(b"fl=/seen/a.py")
-    opened = runner.reading
+    opened: Any = vars(runner)["reading"]
 
     def reading(path: Path) -> Any:
         (tmp_path / "read").unlink(missing_ok=True)
@@ -451,3 +451,16 @@ def test_out_files_that_were_read_and_removed_need_no_real_paths(
     monkeypatch.setattr(runner, "reading", reading)
     runner._restore(tmp_path, Translation((("/real", "/seen"),)))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"kept": b"fl=/real/a.py"}
+
+
+def test_of_what_was_read_only_its_own_parts_are_removed_and_none_where_a_link_leads(tmp_path: Path) -> None:
+    out, link = tmp_path / "out", tmp_path / "link"
+    out.mkdir()
+    link.symlink_to(out)
+    names = [f"kept.{FIRST}.{FIRST + place}.out.5.1" for place in range(2)]
+    for name in (*names, "log.5"):
+        (out / name).touch()
+    Lane._remove_parts(link, FIRST, FIRST)
+    assert len(list(out.iterdir())) == 3
+    Lane._remove_parts(out, FIRST, FIRST)
+    assert sorted(path.name for path in out.iterdir()) == [names[1], "log.5"]

@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -27,7 +28,6 @@ from tests.unit.samples import benchmark, failed_benchmark, result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Benchmark
@@ -164,7 +164,9 @@ def test_ctrl_c_amid_the_lock_of_a_job_does_not_keep_the_suite_from_its_end() ->
             assert outcome.interrupted
             assert len(outcome.benchmarks) + len(outcome.unfinished) == 6
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=30)
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], cwd=Path(__file__).parents[2], check=True, timeout=30
+    )
 
 
 def test_an_interrupt_that_got_lost_is_seen_all_the_same(cancel: Cancel) -> None:
@@ -250,6 +252,8 @@ def test_a_file_that_another_set_up_writes_over_breaks_what_names_it(tmp_path: P
         job("same", cwd=tmp_path, command=("./q", "1"), setup="echo same > q"),
         job("again", cwd=tmp_path, command=("./q", "1"), setup="rm -f q; echo same > q"),
         job("written", cwd=tmp_path, command=("true", "log"), setup="echo > log"),
+        job("anew", cwd=tmp_path, command=("cat", "p"), setup="echo anew > p", prepare="echo anew > p"),
+        job("slow again", cwd=tmp_path, command=("./p", "1"), setup="echo slow  > p"),
         job("gone", cwd=tmp_path, command=("true",), setup="rm log"),
     ]
     broken = set_up(jobs, dict(os.environ), Told())  # type: ignore[arg-type]

@@ -634,7 +634,9 @@ def test_records_that_are_links_are_named_where_records_are_read(shared: Place) 
     assert told == [NAMES[1]]
 
 
-def test_a_remote_that_did_not_answer_in_time_is_asked_once(shared: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_remote_that_did_not_answer_in_time_is_asked_again_some_minutes_later(
+    shared: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared.store().add(ALL)
     shared.run("config", "uploadpack.allowFilter", "true", cwd=shared.bare)
     shared.run("clone", "--quiet", "--filter=blob:none", "--no-checkout", f"file://{shared.bare}", "partial")

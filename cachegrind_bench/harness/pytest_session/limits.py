@@ -111,15 +111,15 @@ class TimeLimit:
             return
         pid, number, index = now
         released = self._released.get(exchange.path, 0)
-        if number == WAITING:
+        limit, waits = self._limit_s, number == WAITING
+        if waits:
             if not released:
                 return
-            number = -1
+            number, limit = -1, limit or 0.0
         self._look_for_stopped(watched, (pid, number, index))
         key = exchange.path, number, index
-        if self._limit_s is None or watched.process is None or key in self._ended:
+        if limit is None or watched.process is None or key in self._ended:
             return
-        limit = self._limit_s
         if index < 0:
             limit = max(limit, _LEAST_FOR_FILES_S)
         elif os.path.exists(exchange.report(number, index)):
@@ -130,7 +130,11 @@ class TimeLimit:
             what = "what comes before or after the benchmarks " if index < 0 else ""
             hint = "raise --cg-bench-timeout, or give it less work: Valgrind makes it about a hundred times slower"
             # First: whoever reports its end asks why.
-            self._ended[key] = f"{what}took longer than {limit:g} s under Valgrind and was stopped: {hint}"
+            self._ended[key] = (
+                f"the measured process did not get its orders within {limit:g} s: a benchmark has replaced what it waits at"
+                if waits
+                else f"{what}took longer than {limit:g} s under Valgrind and was stopped: {hint}"
+            )
             watched.process.end()
 
     def _look_for_stopped(self, watched: _Watched, now: tuple[int, ...]) -> None:

@@ -427,7 +427,9 @@ class Lane(Worker):
 
     def read_costs(self, out: Path, settings: Settings) -> None:
         """Read what all benchmarks cost, when their process has ended; what could not be read early is tried again."""
-        self._costs = {name: one for name, one in list(self._costs.items()) if not isinstance(one, MeasurementError)}
+        for name, one in list(self._costs.items()):
+            if isinstance(one, MeasurementError):  # in place: the main thread may be adding one meanwhile
+                self._costs.pop(name)
         read_costs(self._costs, self.all_reports(), out, settings)
 
     def ended(self) -> list[Ended]:

@@ -195,7 +195,7 @@ class Meter:
         self.begun = False
         self._codes: set[CodeType] = set()  # that the first call executed
         self._result: Any = None
-        self._own = array("i", [0])  # as a number, that of a process takes memory or, in a new container, does not
+        self._own = array("i", [0])  # a new int takes memory, unless it is small, as in a new container
         self._is_copy = False
         self.record: dict[str, Any] | None = None
 

@@ -52,6 +52,7 @@ _known: dict[str, list[type]] = {}
 # All types that there were, and where each has its version: these lie together, and can be read without copying the types' pages.
 _types: list[type] = []
 _versions: list[Any] = []
+_modules: list[int] = []  # how many there were
 _modified: Any = ctypes.pythonapi.PyType_Modified
 _modified.argtypes, _modified.restype = [ctypes.py_object], None
 # A type's name as it was defined: its metaclass may have another idea of it.
@@ -82,6 +83,7 @@ def prepare_to_observe() -> None:
     """Do once what takes long, for the processes that observe to inherit it."""
     _types[:] = _all_types()
     _versions[:] = map(_place_of_version, _types)
+    _modules[:] = [len(sys.modules)]
     _find_cache()
     some = array("Q", [0] * _WORDS)
     for _ in range(_REHEARSALS):  # to specialise code takes look-ups
@@ -139,7 +141,7 @@ def _observed(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
     cache = _find_cache()
     if not cache:
         return {}
-    if not _types:
+    if _modules != [len(sys.modules)]:  # the garbage collector does not know types that others have made in C
         prepare_to_observe()
     new = _new_types()
     versions = [*_versions, *map(_place_of_version, new)]
