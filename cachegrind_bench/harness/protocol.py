@@ -332,10 +332,10 @@ def text_of(path: Path) -> bytes:
 def build_folder(entry: Entry, *options: str) -> str:
     """Return the name of the folder for what a harness builds, another one for each environment and `options`.
 
-    All tables build before the first benchmark is measured: one must not write over what another one has built.
+    All tables build before the first benchmark is measured: one must not write over what another one has built. All names
+    have one length, as the program's path is in its memory.
     """
-    differs = [*entry.each.env, "", *options]
-    return f"{entry.harness}-{sha256(repr(differs).encode()).hexdigest()[:8]}" if any(differs) else entry.harness
+    return f"{entry.harness}-{sha256(repr((entry.each.env, options)).encode()).hexdigest()[:8]}"
 
 
 def files_below(root: Path) -> Iterator[str]:
