@@ -162,8 +162,7 @@ def expanded(
             taken[spec.id] = each.place
             found.append(spec)
         if len(entries) > 1:
-            for cwd, word in {(spec.cwd, word) for spec in listed for word in spec.command}:
-                files.note(each.place, cwd, [word])
+            files.note(each.place, {spec.cwd / word for spec in listed for word in spec.command})
     for place, path in files.overwritten().items():
         raise MeasurementError(
             f"{place}: another table built {path} anew, with other contents",

@@ -25,9 +25,9 @@ class NamedFiles:
         self._contents: dict[tuple[str, Path], bytes] = {}
         self._known: dict[tuple[int, ...], bytes] = {}
 
-    def note(self, owner: str, cwd: Path, words: Iterable[str | Path]) -> None:
+    def note(self, owner: str, paths: Iterable[Path]) -> None:
         """Take what these files of an owner's command have now, as far as they are there."""
-        for path in dict.fromkeys(cwd / word for word in words):
+        for path in paths:
             if contents := self._hash(path):
                 self._contents[owner, path] = contents
 
@@ -38,7 +38,7 @@ class NamedFiles:
         }
 
     def _hash(self, path: Path) -> bytes:
-        """Return a hash of a regular file; empty where there is none, or one of more than 2 GiB."""
+        """Return a hash of a regular file of at most 2 GiB, else nothing."""
         # ValueError is for what cannot be a path.
         with suppress(OSError, StoreError, ValueError), open_regular(path) as file:
             at = os.fstat(file.fileno())

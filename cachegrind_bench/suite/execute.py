@@ -226,7 +226,7 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
             if why is not None:
                 broken[spec.id] = why
             elif len(jobs_of) > 1 and spec.prepare is None:  # which may make anew what it needs
-                files.note(spec.id, cwd, (*spec.command, *([] if spec.stdin is None else [spec.stdin])))
+                files.note(spec.id, [*(cwd / word for word in spec.command), *filter(None, [spec.stdin])])
     for name, path in files.overwritten().items():
         broken[name] = (
             f"the setup of another benchmark wrote over {path}, with other contents: give it a name of its own"

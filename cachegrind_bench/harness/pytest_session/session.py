@@ -377,9 +377,12 @@ class Lane(Worker):
     @staticmethod
     def _remove_parts(out: Path, number: int, index: int) -> None:
         """Remove what Callgrind wrote of a benchmark that was read; else all would be given real paths in the end."""
+        if out.is_symlink():
+            return
+        prefix = dumps.kept(f"{number}.{index}")
         with suppress(OSError):
-            for name in [] if out.is_symlink() else os.listdir(out):
-                if name.startswith(dumps.kept(f"{number}.{index}")):
+            for name in os.listdir(out):
+                if name.startswith(prefix):
                     os.unlink(out / name)
 
     def why_nothing(self, item: Item) -> str:
