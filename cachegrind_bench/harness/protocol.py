@@ -22,7 +22,7 @@ from cachegrind_bench import process
 from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 from cachegrind_bench.config.schema import HARNESSES
 from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
-from cachegrind_bench.measure.named_files import NamedFiles
+from cachegrind_bench.measure.named_files import NamedFiles, named
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
 from cachegrind_bench.model.result import Benchmark
@@ -162,7 +162,7 @@ def expanded(
             taken[spec.id] = each.place
             found.append(spec)
         if len(entries) > 1:
-            files.note(each.place, {spec.cwd / word for spec in listed for word in spec.command})
+            files.note(each.place, {path for spec in listed for path in named(spec.cwd, spec.command)})
     for place, path in files.overwritten().items():
         raise MeasurementError(
             f"{place}: another table built {path} anew, with other contents",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 _MOST_BYTES = 1 << 31
+
+
+def named(folder: Path, command: Iterable[str]) -> Iterator[Path]:
+    """Yield the paths that the words of a command may name; `--in=data` may mean `data`."""
+    for word in command:
+        yield folder / word
+        yield folder / word.partition("=")[2]
 
 
 class NamedFiles:

@@ -26,6 +26,7 @@ class Marks:
     def __init__(self) -> None:
         self._requests = Requests()
         self._make = self._requests.make
+        self._make_counted = self._requests.make_counted
         self._toggle = Request(TOGGLE_COLLECT).block
         self._names: dict[str, Request] = {}
         self._current: str | None = None  # of the last mark
@@ -68,20 +69,20 @@ class Marks:
         self._make(self._toggle)
 
     def leave(self) -> None:
-        """Count no more."""
-        self._make(self._toggle)
+        """Count no more. What is counted an odd number of times was entered, and never left."""
+        self._make_counted(self._toggle)
         self._inside = None
 
-    def _mark(self, text: str) -> None:
+    def _mark(self, text: str, make: Callable[[bytes], object] | None = None) -> None:
         request = self._names.get(text)
         if request is None:
             request = self._names[text] = Request(DUMP_STATS_AT, (PREFIX + text).encode("ascii"))
-        self._make(request.block)
+        (make or self._make)(request.block)
 
     def _before_fork(self) -> None:
         """Write out what was counted, or the child's file would have it as well."""
         if self._current is not None:
-            self._mark(f"region:{encoded(self._current)}")
+            self._mark(f"region:{encoded(self._current)}", self._make_counted)
 
     def _after_fork_in_child(self) -> None:
         """Begin anew in a child, whose file knows nothing of the marks before."""

@@ -26,7 +26,7 @@ STOP_INSTRUMENTATION: Final = _TOOL + 5
 # The argument is the address of six 64-bit words: the request and five arguments. Its result is returned, 0 without
 # Valgrind. Each preamble of rotations adds up to a whole turn, so it changes nothing. Behind the request a function of a
 # single return is called: Callgrind counts it wherever the collection is on then, so the counts tell how often it was
-# turned on (what follows a request in the same piece of code is booked nowhere).
+# turned on (what follows a request in the same piece of code is booked nowhere). What ends a region calls it before its request, too.
 _STUBS: Final = {
     # mov %rdi,%rax; xor %edx,%edx; rol $3,%rdi; rol $13,%rdi; rol $61,%rdi; rol $51,%rdi; xchg %rbx,%rbx; mov %rdx,%rax;
     # call 1f; ret; 1: ret
@@ -38,6 +38,13 @@ _STUBS: Final = {
     ),
 }
 _LAST_INSTRUCTION: Final = {"x86_64": 1, "aarch64": 4}  # bytes
+# Follows a stub: what calls the function of a single return, then does what the stub does.
+_COUNTING: Final = {
+    # call 1b; jmp 0b
+    "x86_64": bytes.fromhex("e8faffffff ebd7"),
+    # mov x10,x30; bl 1b; mov x30,x10; b 0b
+    "aarch64": bytes.fromhex("ea031eaa feffff97 fe030aaa f1ffff17"),
+}
 
 
 class UnsupportedError(RuntimeError):
@@ -68,16 +75,20 @@ def executable(code: bytes) -> tuple[mmap.mmap, int]:
 
 
 class Requests:
-    """The stub in memory, at `address`. `make(request.block)` makes a request; `counter` is the address of what counts them."""
+    """The stub in memory, at `address`. `make(request.block)` makes a request; `counter` is the address of what counts them.
+
+    `make_counted` is counted before its request, and after it.
+    """
 
     def __init__(self) -> None:
         code = _STUBS.get(platform.machine())
         if code is None:
             raise UnsupportedError(f"client requests of Valgrind are not known for {platform.machine()}")
-        self._page, self.address = executable(code)
+        self._page, self.address = executable(code + _COUNTING[platform.machine()])
         self.counter: Final = self.address + len(code) - _LAST_INSTRUCTION[platform.machine()]
         # PYFUNCTYPE keeps the interpreter's lock: nothing else may run between the request and what is measured.
         self.make: Final = ctypes.PYFUNCTYPE(None)(self.address)
+        self.make_counted: Final = ctypes.PYFUNCTYPE(None)(self.address + len(code))
         self._ask: Final = ctypes.PYFUNCTYPE(ctypes.c_uint64)(self.address)
 
     def send(self, request: Request) -> None:

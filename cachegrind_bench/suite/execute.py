@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
-from cachegrind_bench.measure.named_files import NamedFiles
+from cachegrind_bench.measure.named_files import NamedFiles, named
 from cachegrind_bench.measure.result import measured
 from cachegrind_bench.measure.run import native_failure, surrounded
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Status, comparability_key
@@ -207,7 +207,8 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
 def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) -> dict[str, str]:
     """Run every set-up command once, natively and unsealed, one after the other; return the ids of jobs that cannot be measured, with why.
 
-    Jobs of one folder that name the same command share it. Of another command, they must find what they name as theirs made it.
+    Jobs of one folder that name the same command share it. Of another command, they must find what they name as theirs, or
+    the harness that listed them, made it.
     """
     jobs_of: dict[tuple[Path, str], list[BenchmarkSpec]] = {}
     for job in jobs:
@@ -215,6 +216,10 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
             jobs_of.setdefault((job.spec.cwd, job.spec.setup), []).append(job.spec)
     broken: dict[str, str] = {}
     files = NamedFiles()
+    for spec in (job.spec for job in jobs if jobs_of):
+        # The command that made it may make the same anew.
+        if spec.entry is not None and (spec.cwd, spec.entry.each.setup) not in jobs_of:
+            files.note(spec.id, named(spec.cwd, spec.command))
     for (cwd, command), specs in jobs_of.items():
         watcher.setting_up(command)
         try:
@@ -226,7 +231,7 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
             if why is not None:
                 broken[spec.id] = why
             elif len(jobs_of) > 1 and spec.prepare is None:  # which may make anew what it needs
-                files.note(spec.id, [*(cwd / word for word in spec.command), *filter(None, [spec.stdin])])
+                files.note(spec.id, [*named(cwd, spec.command), *filter(None, [spec.stdin])])
     for name, path in files.overwritten().items():
         broken[name] = (
             f"the setup of another benchmark wrote over {path}, with other contents: give it a name of its own"

@@ -83,8 +83,10 @@ def region_accounts(out: Path, outcome: Outcome, command: Sequence[str], *, call
         if EMPTY in marked:
             empty = marked[EMPTY]
             calibration = _Calibration(toggler, _profile(empty), _cost_of_marks(empty, toggler), _graph(empty))
+        # What was forked inside of a region did not enter it, may leave it, and begins with its mark.
+        left = regions_of({mark: marked[mark] for mark in list(marked)[1:2]})
         for name, region in regions_of(marked).items():
-            profile, graph = calibration.without_marks(region, name)
+            profile, graph = calibration.without_marks(region, name, left_only=name in left)
             profiles[name][executable].append(profile)
             graphs[name].append(graph)
         replaced = paths[-1].image is not None and paths[-1].image.replaced
@@ -103,12 +105,14 @@ class _Calibration(msgspec.Struct, frozen=True):
     once: int
     calls: CallGraph
 
-    def without_marks(self, region: Sequence[CallgrindPart], name: str) -> tuple[Profile, CallGraph]:
+    def without_marks(
+        self, region: Sequence[CallgrindPart], name: str, *, left_only: bool
+    ) -> tuple[Profile, CallGraph]:
         entries, rest = divmod(_cost_of_marks(region, self.toggler), self.once) if self.once else (0, 1)
-        if rest:
+        if rest and not left_only:
             raise MeasurementError(
                 f"region {name!r} has counts that its marks do not explain",
-                hint="it was entered or left in a way that Valgrind could not follow, as by longjmp or a killed thread",
+                hint="it was not left, or in a way that Valgrind could not follow, as by longjmp or a killed thread",
             )
         profile = without(_profile(region), self.empty, entries)
         return profile, graph_without(_graph(region), self.calls, entries, profile.counts().Ir)

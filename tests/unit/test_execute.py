@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from cachegrind_bench.config.benchmarks import BenchmarkSpec
+from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.interruption import Cancel, cancellation
 from cachegrind_bench.measure import session
@@ -245,19 +245,24 @@ def test_a_set_up_runs_once_for_all_that_share_it_and_a_broken_one_breaks_only_i
 
 
 def test_a_file_that_another_set_up_writes_over_breaks_what_names_it(tmp_path: Path) -> None:
+    (tmp_path / "r").write_text("by a table", encoding="utf-8")
+    entries = [Entry(harness="go", keys={}, each=job("", setup=command).spec) for command in ("make r", "rm log")]
     jobs = [
         job("fast", cwd=tmp_path, command=("./p", "1"), setup="echo fast > p"),
         job("slow", cwd=tmp_path, command=("./p", "1"), setup="echo slow > p"),
         job("too", cwd=tmp_path, command=("./q", "1"), stdin=tmp_path / "p", setup="echo slow > p"),
+        job("word", cwd=tmp_path, command=("./q", "--in=p"), setup="echo fast  > p"),
+        job("built", cwd=tmp_path, command=("./r", "1"), entry=entries[0]),
+        job("built by the same", cwd=tmp_path, command=("./r", "1"), entry=entries[1]),
         job("same", cwd=tmp_path, command=("./q", "1"), setup="echo same > q"),
         job("again", cwd=tmp_path, command=("./q", "1"), setup="rm -f q; echo same > q"),
         job("written", cwd=tmp_path, command=("true", "log"), setup="echo > log"),
         job("anew", cwd=tmp_path, command=("cat", "p"), setup="echo anew > p", prepare="echo anew > p"),
-        job("slow again", cwd=tmp_path, command=("./p", "1"), setup="echo slow  > p"),
+        job("slow again", cwd=tmp_path, command=("./p", "1"), setup="echo slow   > p; echo > r"),
         job("gone", cwd=tmp_path, command=("true",), setup="rm log"),
     ]
     broken = set_up(jobs, dict(os.environ), Told())  # type: ignore[arg-type]
-    assert broken.keys() == {"fast"}
+    assert broken.keys() == {"fast", "built", "word"}
     assert f"another benchmark wrote over {tmp_path / 'p'}, with other contents" in broken["fast"]
 
 

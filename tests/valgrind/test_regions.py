@@ -145,6 +145,19 @@ with region("fork inside"):
     assert found["fork inside"]["counts"][IR] > 50 * alone
 
 
+@pytest.mark.parametrize("end", ["region('b').__enter__(); work()", "with region('b'): os._exit(0)"])
+def test_a_region_that_is_never_left_is_an_error(cg_bench: CgBench, end: str) -> None:
+    finished = run(cg_bench, f"with region('a'): work()\n{end}\n")
+    assert finished.code == 4
+    assert "region 'b' has counts that its marks do not explain\n  it was not left, or " in finished.stderr
+
+
+def test_a_child_that_leaves_a_region_it_was_forked_in_adds_up(cg_bench: CgBench) -> None:
+    program = "with region('a'):\n    pid = os.fork()\n    if not pid: work({})\nif not pid: os._exit(0)\nos.wait()\n"
+    few, many = [measured(cg_bench, program.format(rounds))["a"]["counts"][IR] for rounds in (1000, 2000)]
+    assert many - few > 10_000
+
+
 def test_exceptions_coroutines_and_odd_names_are_regions_as_any(cg_bench: CgBench) -> None:
     found = measured(
         cg_bench,
