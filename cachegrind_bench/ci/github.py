@@ -315,6 +315,7 @@ class Client:
         what = f"fetch the artifact {artifact.name}"
         with self._asking(what), requests.Session() as session:
             session.headers["User-Agent"] = AGENT
+            follow_nothing(session)
             for scheme in ("https://", "http://"):
                 session.mount(scheme, HTTPAdapter(max_retries=retrying(self._patience)))
             headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
@@ -402,6 +403,7 @@ def _bounded(kind: Any) -> Any:
 
     def getresponse(connection: Any) -> Any:
         connection.session.stream = True  # an answer is read when it is asked for its text
+        follow_nothing(connection.session)
         found: Any = kind.getresponse(connection)
         leads = found.status == _MOVED and "location" in found.response.headers
         expected = {_NO_CONTENT} if connection.verb == "DELETE" else {200, 201}
@@ -464,6 +466,15 @@ def _in_time(answer: requests.Response, what: str) -> Generator[None]:
 def as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
     """Return a request with no other token or password than its own."""
     return request
+
+
+def follow_nothing(session: Any) -> None:
+    """Let a session of requests see no redirection: it reads all that such an answer has, also where it is not to follow it."""
+
+    def nowhere(_answer: requests.Response) -> None:
+        return None
+
+    session.get_redirect_target = nowhere
 
 
 def _no_artifact(artifact: Artifact, status: int) -> ApiError:

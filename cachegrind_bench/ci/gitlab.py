@@ -26,6 +26,7 @@ from cachegrind_bench.ci.github import (
     Thread,
     as_it_is,
     bounded_retry,
+    follow_nothing,
 )
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.parsing import parse
@@ -204,14 +205,14 @@ class Client:
         # Without an `auth` of ours, what a .netrc has for the host would go along.
         how |= {"auth": as_it_is, "json": None if body is None else {"body": body}}
         with self._session.request(method, self._api_url + path, **how) as answer:
+            status = answer.status_code
+            if not 200 <= status < 300:
+                raise ApiError(f"HTTP status {status}", status=status, hint=_ADVICE.get(status))
             data = bytearray()
             for chunk in answer.iter_content(_CHUNK):
                 data += chunk
                 if len(data) > _MOST_ANSWER:
                     raise ValueError("its answer is too large")
-            status = answer.status_code
-            if not 200 <= status < 300:
-                raise ApiError(f"HTTP status {status}", status=status, hint=_ADVICE.get(status))
             return parse(bytes(data or b"null"), kind, "the answer"), answer.headers.get("X-Next-Page", "")
 
     @cached_property
@@ -222,6 +223,7 @@ class Client:
 
         session = requests.Session()
         session.headers.update({"User-Agent": AGENT, "PRIVATE-TOKEN": self._token})
+        follow_nothing(session)
         retry = bounded_retry(Retry)(
             total=5,
             backoff_factor=self._patience.backoff_s,

@@ -82,7 +82,7 @@ def find(cwd: Path) -> Path | None:
     In one folder cg-bench.toml goes before pyproject.toml, which counts only if it has tables for us.
     """
     for folder in folders_up(cwd):
-        if os.path.isfile(folder / OWN_FILE):
+        if os.path.lexists(folder / OWN_FILE) and not os.path.isdir(folder / OWN_FILE):
             return folder / OWN_FILE
         if os.path.isfile(folder / PYPROJECT) and concerns_us(folder / PYPROJECT):
             return folder / PYPROJECT
@@ -187,6 +187,8 @@ def _tables_in(data: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
+    if not os.path.isfile(path):  # a pipe would be waited for
+        raise UsageError(f"cannot read {shown(path)}: it is neither a regular file nor a link to one")
     try:
         with path.open("rb") as stream:
             data = stream.read(_MOST_BYTES + 1)

@@ -10,7 +10,6 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -29,13 +28,14 @@ from cachegrind_bench.model.text import some
 from cachegrind_bench.startup.exchange import CHECKOUT, RESULTS
 from cachegrind_bench.startup.removal import remove
 from cachegrind_bench.store.durable import check_writable, make_folder, read_file, write_atomic
+from cachegrind_bench.usecases.checkout_dates import date_files
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_regular_result
 from cachegrind_bench.usecases.saving import left_if_unwritten
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
 from cachegrind_bench.vcs.git import Git, top_folder, without_repository
-from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
+from cachegrind_bench.vcs.worktree import changes_as_commit, own_folder, worktree
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Gates
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 _SIDES = "base.json", "candidate.json"
 _SHOWN = 5
-_DATE_S = 1_577_836_800  # 2020, as archives cannot hold 1970
 # These are for a measurement of the user's own, whose result is stored, named or cut into shards.
 NOT_FOR_RUN = frozenset(
     f"CG_BENCH_{name}"
@@ -76,7 +75,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 
     All are checked out at the same path: a path of another length would be another cost. `within` is the folder below the
     top of the work tree in which commands are executed, and `select` what is chosen of a suite. `results` are
-    shared by commits, whose files then have one date.
+    shared by commits, whose files then have the same dates as far as they are the same.
     """
 
     repository: Repository
@@ -106,7 +105,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             environ = without_repository(repository.environ) | ({} if checkout is None else {CHECKOUT: str(checkout)})
             if self.results is not None:
                 environ[RESULTS] = str(self.results)
-                _date_all(tree)
+                date_files(tree, self.results.with_name("checkouts"))
                 Git(tree, environ, repository.waiting).run("update-index", "-q", "--refresh")
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
@@ -204,18 +203,6 @@ def overlay_of(repository: Repository, carry: tuple[str, ...] | None) -> Overlay
     return Overlay(configuration=configuration, always=carry is not None, folders=tuple(folders), files=tuple(files))
 
 
-def _date_all(tree: Path) -> None:
-    """Give all files one date, as programs read it, and compiled Python files hold it: otherwise it is that of the checkout."""
-    folders = [str(tree)]
-    while folders:
-        with suppress(OSError):  # a path may be too long, or closed
-            for entry in list(os.scandir(folders.pop())):
-                if not entry.is_dir(follow_symlinks=False):
-                    os.utime(entry.path, (_DATE_S, _DATE_S), follow_symlinks=False)
-                elif entry.name != ".git":
-                    folders.append(entry.path)
-
-
 def _make_way(tree: Path, name: str) -> None:
     """Remove what a commit has at this path, and links on the way to it, which may lead anywhere."""
     for path in (*reversed(Path(name).parents[:-1]), Path(name)):
@@ -246,8 +233,7 @@ def within_of(repository: Repository) -> str:
 @contextmanager
 def opened_worktree(repository: Repository, notices: Notices, select: SelectRequest) -> Generator[Worktree]:
     """Return a place to measure commits, which is removed afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()  # before Python 3.12, with TMPDIR=. it is a name alone
-    try:
+    with own_folder() as folder:
         yield Worktree(
             repository=repository,
             folder=folder,
@@ -256,9 +242,6 @@ def opened_worktree(repository: Repository, notices: Notices, select: SelectRequ
             select=select,
             overlay=overlay_of(repository, None),
         )
-    finally:
-        with suppress(OSError):
-            remove(str(folder))
 
 
 class AbRequest(msgspec.Struct, frozen=True, kw_only=True):

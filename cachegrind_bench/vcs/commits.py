@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.result import Commit, CommitNote, Release
-from cachegrind_bench.vcs.git import COMMIT_ID, Git, lines_of
+from cachegrind_bench.vcs.git import COMMIT_ID, Git, GitTimeoutError, lines_of
 
 # A git that hangs is given up sooner than one that looks at each file of a large checkout, whose state no cache has.
 _ANSWERS_S, _STATUS_S = 10.0, 60.0
@@ -22,20 +22,31 @@ PAYLOAD_LIMIT = 30_000_000  # bytes of GitHub's event; its own is 25 MB
 
 
 def commit_of(git: Git) -> Commit | None:
-    """Return what `commit_info` does, or None if there is no commit; where git does not end in time, that is noted."""
+    """Return what `commit_info` does, or None if there is no commit; what else went wrong is noted."""
     try:
         return commit_info(git)
+    except NoCommitError:
+        pass
     except MeasurementError as error:
-        git.gave_up(error, "the commit is not known")
+        git.waiting.note(f"the commit is not known: {error.message}")
     return None
+
+
+class NoCommitError(MeasurementError):
+    """There is no git or repository, or no commit has been made yet."""
 
 
 def commit_info(git: Git) -> Commit:
     """Return the commit checked out in the repository, and whether tracked files differ from it.
 
-    MeasurementError outside of a repository, or where no commit has been made yet.
+    MeasurementError, most of all NoCommitError.
     """
-    git.text("rev-parse", "--git-dir", timeout=_ANSWERS_S)
+    try:
+        git.text("rev-parse", "--git-dir", timeout=_ANSWERS_S)
+    except GitTimeoutError:
+        raise
+    except MeasurementError as error:
+        raise NoCommitError(error.message, hint=error.hint) from error
     # Untracked files do not make a checkout dirty: build results lie about everywhere.
     status = git.text("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z", timeout=_STATUS_S)
     records = status.split("\0")
@@ -45,7 +56,7 @@ def commit_info(git: Git) -> Commit:
     headers = {name: value for name, _, value in (line.removeprefix("# ").partition(" ") for line in lines)}
     sha = headers.get("branch.oid", "")
     if COMMIT_ID.fullmatch(sha) is None:
-        raise MeasurementError("the branch has no commit yet")
+        raise NoCommitError("the branch has no commit yet")
     # The raw commit, as `git log` hides the parents of a shallow clone's last commit, which is CI's usual case.
     parent, committed_at = parse_commit(git.text("cat-file", "commit", sha))
     branch: str | None = headers.get("branch.head", "(detached)")

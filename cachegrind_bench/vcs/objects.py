@@ -33,6 +33,7 @@ _ASK_AGAIN_S = 600.0
 _GROUP_BYTES = 1 << 25
 _GROUP_FILES = 100
 _MOST_OUTPUT = 1 << 31
+_MOST_LISTED = 1 << 28  # bytes of a tree: a folder that is in itself, by ten names each, has files without end
 # Objects, too, are on the disk before a branch leads to them: git alone leaves single ones to the system.
 _DURABLE = ("-c", "core.fsync=committed,loose-object")
 # What says which remotes have promised objects to a partial clone.
@@ -125,7 +126,8 @@ class Objects(Git, frozen=True):
     def listing(self, commit: str) -> dict[str, Entry]:
         """Return what is in the tree of a commit by path, folders as well. Bytes that are not text are surrogates."""
         found: dict[str, Entry] = {}
-        for record in self._ask("ls-tree", "-r", "-t", "-z", "--full-tree", commit).split(b"\0")[:-1]:
+        listed = self._bytes("ls-tree", "-r", "-t", "-z", "--full-tree", commit, stdin=b"", most=_MOST_LISTED)
+        for record in listed.split(b"\0")[:-1]:
             what, _, path = record.partition(b"\t")
             mode, kind, oid = what.decode("ascii", "replace").split()
             found[path.decode("utf-8", "surrogateescape")] = Entry(oid, kind, mode)
@@ -220,12 +222,12 @@ class Objects(Git, frozen=True):
     def _ask(self, *arguments: str, lines: Iterable[str] = ()) -> bytes:
         return self._bytes(*arguments, stdin=_lines(lines))
 
-    def _bytes(self, *arguments: str, stdin: bytes) -> bytes:
+    def _bytes(self, *arguments: str, stdin: bytes, most: int = _MOST_OUTPUT) -> bytes:
         timeout = self.waiting.at_most(_TIMEOUT_S)  # a partial clone may have to ask a remote
-        done = self.run(*_DURABLE, *arguments, stdin=stdin, timeout=timeout, limit=_MOST_OUTPUT)
+        done = self.run(*_DURABLE, *arguments, stdin=stdin, timeout=timeout, limit=most)
         if done.status != 0:
             raise self.failed(done, arguments[0])
-        if len(done.stdout) >= _MOST_OUTPUT:  # only its end was kept
+        if len(done.stdout) >= most:  # only its end was kept
             raise MeasurementError(f"git {arguments[0]} had more to say than can be read")
         return done.stdout
 

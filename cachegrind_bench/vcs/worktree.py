@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import re
 import secrets
@@ -33,9 +34,38 @@ _TIMEOUT_S = 600.0  # a checkout of a large repository takes minutes
 _ATTEMPTS, _PAUSE_S = 20, 0.1
 _HALF_MADE = re.compile("failed to read (?:.*/)?worktrees/([^/\n]+)/")  # some versions of git name the whole path
 _NUMBERED = re.compile(rf"{re.escape(PREFIX)}[0-9]+")
+_IDENTITY = re.compile(r"cg-bench(?: [^ \n]+){3} [0-9]{1,18} [^ \n]+")
 _LOCKED = re.compile(
-    r"^worktree (.+)\n(?:(?!worktree ).+\n)*locked (initializing|cg-bench(?: [^ \n]+){5})\n", re.MULTILINE
+    rf"^worktree (.+)\n(?:(?!worktree ).+\n)*locked (initializing|{_IDENTITY.pattern})\n", re.MULTILINE
 )
+# In a folder of ours, what identifies the process that has made it, as git does not say so of a worktree that is half made.
+_OWNER, _LONGEST = "owner", 1000
+
+
+@contextmanager
+def own_folder() -> Generator[Path]:
+    """Make a folder for worktrees, which is removed afterwards, with those of processes that were killed before git had made one."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()  # before Python 3.12, with TMPDIR=. it is a name alone
+    try:
+        (folder / _OWNER).write_text(f"cg-bench {_process(os.getpid())}", "utf-8")
+        for other in folder.parent.glob(f"{glob.escape(PREFIX)}*"):
+            if not os.path.lexists(other / "tree") and _is_left_over(_owner(other), is_ours=False):
+                with suppress(OSError):
+                    remove(str(other))
+        yield folder
+    finally:
+        with suppress(OSError):
+            remove(str(folder))
+
+
+def _owner(folder: Path) -> str:
+    """Return what identifies the process that has made this folder of ours; nothing if that is not known."""
+    with suppress(OSError, ValueError):
+        if folder.stat(follow_symlinks=False).st_uid == os.geteuid() and (folder / _OWNER).is_file():
+            with (folder / _OWNER).open(encoding="utf-8") as file:
+                found = _IDENTITY.fullmatch(file.read(_LONGEST))
+            return found[0] if found else ""
+    return ""
 
 
 @contextmanager
@@ -49,6 +79,8 @@ def worktree(git: Git, sha: str, path: Path) -> Generator[Path]:
         is_ours = name == os.path.realpath(path)
         # Whoever takes a numbered folder tidies up, and may be at work there.
         numbered = _NUMBERED.fullmatch(Path(name).parent.name) is not None
+        if reason == "initializing" and not is_ours and not numbered:
+            reason = _owner(Path(name).parent)  # noqa: PLW2901 - or one was killed, or is at work this moment
         if (is_ours or not numbered) and _is_left_over(reason, is_ours=is_ours):
             _remove(git, Path(name))
             if Path(name).parent.name.startswith(PREFIX) and not numbered:
@@ -142,7 +174,7 @@ def _process(pid: int) -> str:
 
 def _is_left_over(reason: str, *, is_ours: bool) -> bool:
     """Return whether nobody is at work in a worktree that is locked so; `is_ours`: on this machine nobody can be."""
-    if reason == "initializing":  # by a git that was killed, or that is at work this moment
+    if not reason.startswith("cg-bench "):  # half made, or of whom is not known
         return is_ours
     host, boot, ids, pid, _started = reason.split()[1:]
     own_host, own_boot, own_ids, *_ = _process(os.getpid()).split()

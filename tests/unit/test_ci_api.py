@@ -6,8 +6,10 @@ import io
 import json
 import math
 import re
+import socket
+import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,12 +17,16 @@ from github import GithubException
 from urllib3 import HTTPResponse, Retry
 
 from cachegrind_bench.ci.github import ApiError, Artifact, Client, OpenPull, Patience, bounded_retry, retrying
+from cachegrind_bench.ci.gitlab import Client as GitLabClient
+from cachegrind_bench.ci.gitlab import read_merge_request
 from tests import github_stub
 from tests.github_stub import BOT, LONGEST_BODY, Stub, Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+
+    from tests.gitlab_stub import GitLab
 
 REPO, TOKEN = "base/prog", "t0ken-of-the-job"
 QUICK = Patience(secondary_s=0.01, backoff_s=0.001)
@@ -379,6 +385,48 @@ def test_an_answer_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api:
     ):
         answers(stub, answer)
         assert TOKEN not in str(refusal(action))
+
+
+@contextmanager
+def endless(head: str) -> Iterator[tuple[str, list[int]]]:
+    """Serve answers that begin so and do not end, up to 300 MB each; yield the address, and how many bytes of each were taken."""
+    taken: list[int] = []
+    part = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+
+    def serve(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                line = listener.accept()[0]
+                taken.append(0)
+                with line, suppress(OSError):
+                    line.recv(0x10000)
+                    line.sendall(f"HTTP/1.1 {head}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+                    while taken[-1] < 300_000_000:
+                        line.sendall(part)
+                        taken[-1] += len(part)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", taken
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@pytest.mark.parametrize("status", ["302 Found", "307 Elsewhere"])
+def test_what_an_answer_that_leads_elsewhere_says_itself_is_not_read(gitlab: GitLab, status: str) -> None:
+    place = "CI_SERVER_URL", "CI_API_V4_URL"
+    artifact = Artifact(id=1, name="a", size=2, branch=None, sha=None, own=True, created_at="")
+    with endless(f"{status}\r\nLocation: http://127.0.0.1:1/x") as (url, taken):
+        api = Client(api_url=url, repository=REPO, token=TOKEN, patience=QUICK)
+        for action in (lambda: api.pull(7), lambda: api.add_comment(7, "x"), lambda: api.download(artifact, 100)):
+            assert isinstance(refusal(action), ApiError)
+        there = read_merge_request({**gitlab.variables(), **dict.fromkeys(place, url)})
+        assert isinstance(refusal(GitLabClient(there, TOKEN, QUICK).comments), ApiError)
+        assert len(taken) >= 4
+        assert max(taken) < 16_000_000
 
 
 def test_neither_the_token_nor_a_signed_address_is_in_an_error(stub: Stub, api: Client) -> None:

@@ -44,13 +44,16 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.seen: list[list[str]] = []
         self.url = f"http://127.0.0.1:{self.server_port}"
+        self.leads_to = ""
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         assert isinstance(self.server, Server)
         self.server.seen.append(self.headers.get_all("Authorization") or [])
-        self.send_response(404)
+        self.send_response(301 if self.server.leads_to else 404)
+        if self.server.leads_to:
+            self.send_header("Location", self.server.leads_to + self.path)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -152,6 +155,15 @@ def test_no_other_address_sees_it(clone: Repository, server: Server) -> None:
         assert ask(clone, server, given({}, other, TOKEN)) == []
 
 
+def test_a_redirection_does_not_take_it_elsewhere(clone: Repository, server: Server) -> None:
+    with Server() as other:
+        threading.Thread(target=other.serve_forever).start()
+        server.leads_to = other.url
+        assert ask(clone, server, given({}, server.url, TOKEN)) == [header(TOKEN)]
+        other.shutdown()
+    assert other.seen == []
+
+
 def test_a_token_is_written_nowhere_and_is_not_an_argument_of_a_command(clone: Repository, server: Server) -> None:
     made = given({}, server.url, TOKEN)
     ask(clone, server, made)
@@ -160,7 +172,7 @@ def test_a_token_is_written_nowhere_and_is_not_an_argument_of_a_command(clone: R
         assert not path.is_file() or not any(secret in path.read_bytes() for secret in secrets)
     assert set(made) == {
         "GIT_CONFIG_COUNT",
-        *(f"GIT_CONFIG_{what}_{number}" for what in ("KEY", "VALUE") for number in (0, 1)),
+        *(f"GIT_CONFIG_{what}_{number}" for what in ("KEY", "VALUE") for number in (0, 1, 2)),
     }
     assert not any(TOKEN in value for value in made.values())
 

@@ -15,7 +15,7 @@ from cachegrind_bench.config.command import milliseconds
 from cachegrind_bench.config.load import load
 from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS
 from cachegrind_bench.config.source import find
-from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.errors import FileFormatError, UsageError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "configuration.md"
@@ -85,6 +85,19 @@ def test_nothing_above_the_top_of_the_work_tree_counts(tmp_path: Path) -> None:
     inner.mkdir()
     (inner / ".git").write_text("gitdir: elsewhere\n")  # as in a submodule
     assert find(inner) is None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "loop", "dangling"])
+def test_what_cannot_be_read_as_a_file_is_an_error_and_not_passed_over(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "cg-bench.toml"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path if kind == "loop" else tmp_path / "gone")
+    (tmp_path / "pyproject.toml").write_text('[[tool.cg-bench.benchmark]]\nid = "a"\ncommand = "true"\n')
+    assert find(tmp_path) == path
+    with pytest.raises(UsageError, match=r"cg-bench\.toml: it is neither a regular file nor a link to one"):
+        load(path)
 
 
 def test_a_folder_of_that_name_is_not_a_configuration(tmp_path: Path) -> None:

@@ -184,6 +184,11 @@ def test_hostile_names_branches_and_versions_are_guarded_and_come_back() -> None
     assert csvformat.read("".join(csvformat.write(runs)), "h.csv") == runs
 
 
+def test_a_name_longer_than_a_cell_may_be_by_default_is_read_back() -> None:
+    runs = [snapshot(stored(1, measured("x" * 200_000)))]
+    assert csvformat.read("".join(csvformat.write(runs)), "h.csv") == runs
+
+
 def test_a_table_that_went_through_a_spreadsheet_is_read() -> None:
     runs = snapshots(1)
     rows = list(csv.reader(io.StringIO("".join(csvformat.write(runs)), newline="")))

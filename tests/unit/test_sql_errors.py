@@ -425,6 +425,31 @@ def test_a_server_that_stops_is_said_and_bounded(postgres: Server) -> None:
     assert notes == [f"waiting for {store.url}, 2 s"]
 
 
+def test_a_database_that_does_not_keep_our_tables_is_an_error(postgres: Server) -> None:
+    url = postgres.make_database("forgetting")
+    postgres.run("ALTER DATABASE forgetting SET search_path = pg_temp", "forgetting")
+    assert "does not keep the tables that are made in it" in refused(url, (lambda store: store.add(RECORDS),))
+
+
+def test_a_database_that_keeps_other_bytes_is_an_error(postgres: Server) -> None:
+    url = postgres.make_database("altered")
+    with SqlStore(url) as store:
+        store.add([stored(98)])
+        postgres.run("ALTER TABLE cg_bench_records ALTER data TYPE text USING 'x'", "altered")
+        with pytest.raises(StoreError, match="cg_bench_records was altered: it does not keep bytes as they are"):
+            store.add([stored(99)])
+
+
+def test_what_is_acknowledged_is_on_the_disk_of_a_server_that_promises_less(postgres: Server) -> None:
+    url = postgres.make_database("hasty")
+    postgres.run("ALTER DATABASE hasty SET synchronous_commit = off", "hasty")
+    with SqlStore(url) as store:
+        question = "SELECT current_setting('synchronous_commit')"
+        assert store._database.write(lambda connection: connection.exec_driver_sql(question).scalar()) == "on"
+        postgres.run("ALTER DATABASE hasty SET synchronous_commit = remote_apply", "hasty")
+        assert store._database.write(lambda connection: connection.exec_driver_sql(question).scalar()) == "remote_apply"
+
+
 def test_a_database_that_drops_what_is_added_is_an_error(postgres: Server) -> None:
     url = postgres.make_database("dropping")
     with SqlStore(url) as store:

@@ -296,6 +296,23 @@ def test_a_damaged_repository_says_what_git_says(repository: Repository) -> None
     assert why(repository.path, repository.environ).startswith("git status failed with status 128: ")
 
 
+def test_a_git_that_fails_is_named_where_there_is_a_repository(repository: Repository, tmp_path: Path) -> None:
+    lines = list[str]()
+    look = waiting.Waiting(lines.append)
+    for place in (repository.path, tmp_path / "home"):  # no commit yet, no repository
+        assert commit_of(Git(place, repository.environ, look)) is None
+    assert lines == []
+    repository.commit()
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    git = shutil.which("git", path=PATH)
+    program.write_text(f'#!/bin/sh\ncase "$*" in *status*) kill -9 $$;; esac\nexec {git} "$@"\n')
+    program.chmod(0o755)
+    environ = {**repository.environ, "PATH": f"{program.parent}:{PATH}"}
+    assert commit_of(Git(repository.path, environ, look)) is None
+    assert lines == ["the commit is not known: git status was ended by signal 9"]
+
+
 @pytest.mark.parametrize("hanging", ["rev-parse", "status"])
 def test_a_git_that_hangs_is_named_and_given_up(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hanging: str

@@ -22,13 +22,14 @@ from cachegrind_bench import waiting
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.startup import removal
 from cachegrind_bench.store.git_store import GitStore
-from cachegrind_bench.vcs import commits
+from cachegrind_bench.vcs import commits, objects
 from cachegrind_bench.vcs import worktree as worktrees
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.diff import hunks
 from cachegrind_bench.vcs.git import Git
+from cachegrind_bench.vcs.objects import Entry, Objects
 from cachegrind_bench.vcs.revisions import Repository as Revisions
-from cachegrind_bench.vcs.worktree import changes_as_commit, worktree
+from cachegrind_bench.vcs.worktree import changes_as_commit, own_folder, worktree
 from tests.unit.repositories import PATH, Repository, git_environment, hanging_at
 from tests.unit.samples import nest, run_without_rights
 from tests.unit.stored import NAMES, RECORDS
@@ -529,6 +530,59 @@ def test_the_worktree_of_a_process_that_was_killed_is_removed_by_the_next(
         # Ours is alive, and another one beside it does it no harm.
         with worktree(revisions(repository), sha, tmp_path / "other"):
             assert (tmp_path / "one" / ".git").exists()
+    assert repository.git("worktree", "list").count("\n") == 0
+
+
+def test_a_tree_that_holds_itself_over_and_over_is_an_error(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "_MOST_LISTED", 100_000)
+    made = Objects(repository.path, repository.environ)
+    listing = {"file": Entry(made.write([b"x"])[0])}
+    for _ in range(4):
+        tree = made.tree({}, listing)
+        listing = {f"folder-{number}": Entry(tree, "tree", "040000") for number in range(10)}
+    with pytest.raises(MeasurementError, match="git ls-tree had more to say than can be read"):
+        made.listing(made.tree({}, listing))
+
+
+MAKE = """
+import os, signal, sys
+from pathlib import Path
+from cachegrind_bench.vcs import git, worktree
+with worktree.own_folder() as folder:
+    if len(sys.argv) > 1:
+        git.Git(Path(sys.argv[1]), dict(os.environ)).text("worktree", "add", "--detach", str(folder / "tree"))
+    print(folder, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("half_made", [True, False])
+def test_the_folder_of_a_process_that_was_killed_before_git_had_made_a_worktree_is_removed(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half_made: bool
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    sha, environ = repository.commit(), {**repository.environ, "PYTHONPATH": os.getcwd(), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", MAKE, *([str(repository.path)] if half_made else [])]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    left = Path(done.stdout.strip())
+    assert left.is_dir()
+    if half_made:
+        (repository.path / ".git" / "worktrees" / "tree" / "locked").write_text("initializing\n")
+    for name, text in {"theirs": None, "damaged": "cg-bench x", "linked": None}.items():
+        (tmp_path / f"cg-bench.{name}").mkdir()
+        if text is not None:
+            (tmp_path / f"cg-bench.{name}" / "owner").write_text(text)
+    (tmp_path / "cg-bench.linked" / "owner").symlink_to("/dev/zero")
+    with own_folder() as folder, own_folder() as other:
+        assert folder.is_dir()
+        with worktree(revisions(repository), sha, other / "tree"):
+            assert not left.exists()
+    assert {path.name for path in tmp_path.glob("cg-bench.*")} == {
+        f"cg-bench.{name}" for name in ("theirs", "damaged", "linked")
+    }
     assert repository.git("worktree", "list").count("\n") == 0
 
 

@@ -191,6 +191,28 @@ def test_what_read_the_same_at_another_commit_is_taken_over_and_marked(backfill:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("backfill", [1], indirect=True)
+def test_what_is_built_by_dates_outside_of_the_checkout_is_built_of_the_commit(backfill: CgBench) -> None:
+    """As by Cargo with CARGO_TARGET_DIR, and make with a folder of its own."""
+    program = backfill.folder / "built"
+    build = f"[ sum.c -ot {program} ] || gcc -O1 -g -o {program} bench/main.c sum.c"
+    text = CONFIGURATION.replace("gcc -O1 -g -o sum bench/main.c sum.c", build).replace('"./sum"', f'"{program}"')
+    (backfill.cwd / "cg-bench.toml").write_text(text)
+    source = (backfill.cwd / "sum.c").read_text()
+    for work in (1000, 9000, 1000):
+        (backfill.cwd / "sum.c").write_text(source.replace("4000", f"{work}"))
+        environ = {**os.environ, **ENVIRON}
+        subprocess.run(["git", "commit", "-qam", f"{work}"], cwd=backfill.cwd, env=environ, check=True)
+    store = "file:built"
+    finished = backfill("backfill", "main", "--every-commit", "-j", "1", "--store", store, env=ENVIRON)
+    assert finished.code == 0, finished.stderr
+    found = sorted(item["sum"]["Ir"] for item in counts(backfill, store).values())
+    assert len(found) == 4
+    assert found[1] - found[0] < 1000 < found[2] - found[1]
+    assert found[3] - found[2] > 10_000
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("backfill", [4], indirect=True)
 def test_ctrl_c_leaves_what_was_measured_and_no_worktree(backfill: CgBench) -> None:
     words = "backfill", "main", "--every-commit", "--fresh", "-j", "1"

@@ -90,6 +90,9 @@ _FOREIGN = (
     "SELECT 1 FROM sqlite_master WHERE lower(tbl_name) IN ('cg_bench_schema', 'cg_bench_records')"
     " AND (type IN ('view', 'trigger') OR lower(sql) LIKE 'create virtual%')"
 )
+# Else a commit is acknowledged before it is on the disk.
+_DURABLE = "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
+_MIGRATIONS = 20  # of which one is enough, unless others remove the tables
 _SILENCE_S = 300.0  # of a server that was asked something
 _TRY_S = 1.0  # that SQLite waits for a lock by itself, without a word
 
@@ -188,7 +191,7 @@ class Database:
         self._engine.dispose()
 
     def _once(self, work: Callable[[Connection], T]) -> T:
-        while True:
+        for _ in range(_MIGRATIONS):
             with self._begin(writing=True) as connection:
                 self._lock(connection, "pg_advisory_xact_lock_shared")  # nobody migrates before this ends
                 if self._version(connection) == len(self._steps):
@@ -203,6 +206,9 @@ class Database:
                 if there < len(self._steps):
                     connection.execute(delete(VERSION))
                     connection.execute(insert(VERSION).values(version=len(self._steps)))
+        raise StoreError(
+            f"{self.url} does not keep the tables that are made in it", hint="look at the search_path of the database"
+        )
 
     def _lock(self, connection: Connection, function: str) -> None:
         if self._path is None:
@@ -240,6 +246,7 @@ class Database:
         with self._engine.connect().execution_options(**{_WRITING: writing}, **level) as connection, connection.begin():
             if self._path is None:
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, round(self._patience * 1000))}")
+                connection.exec_driver_sql(_DURABLE)
             yield connection
             if self._path is not None:  # the end waits for readers: to begin anew would lose the place
                 self._patiently(partial(connection.exec_driver_sql, "COMMIT"))

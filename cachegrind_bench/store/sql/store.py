@@ -187,6 +187,11 @@ def _add_some(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
         added = sum(connection.execute(statement, row).rowcount for row in new)
         count += added
         if added == len(new):
+            if (
+                new
+                and connection.scalar(select(RECORDS.c.data).where(RECORDS.c.uid == new[-1]["uid"])) != new[-1]["data"]
+            ):
+                raise StoreError(f"{RECORDS.name} was altered: it does not keep bytes as they are")
             return count
     raise StoreError("the database does not keep what is added: its tables have triggers, rules or policies")
 
