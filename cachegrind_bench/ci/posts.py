@@ -124,8 +124,11 @@ def update(client: Client, findings: Sequence[Finding], *, page: str, complete: 
 
     Issues of findings that are gone, as of a benchmark that was removed, are closed, unless the report is not `complete`.
     """
-    known = _known(client)
-    opened = updated = closed = waiting = 0
+    known, doubles = _known(client)
+    opened = updated = waiting = 0
+    for double in doubles:
+        client.edit_issue(double.number, title=double.title, body=_double(double.body), is_open=False)
+    closed = len(doubles)
     for finding in findings:
         issue = known.get(finding.id)
         alive = finding.state in _ALIVE
@@ -157,11 +160,20 @@ def _gone(body: str, page: str) -> str:
     return f"No longer in [the report]({page}): what it was about is not measured any more.\n\n{text}"[:LONGEST_BODY]
 
 
-def _known(client: Client) -> dict[str, Issue]:
-    """Return our own issues by finding; the oldest where there are several."""
+def _double(body: str) -> str:
+    """Return the text of an issue of a finding that has an older one."""
+    text = _MARK.sub(r"<!-- cg-bench:finding:\1:over -->", body.replace("\r\n", "\n"))
+    return f"There is an older issue of this.\n\n{text}"[:LONGEST_BODY]
+
+
+def _known(client: Client) -> tuple[dict[str, Issue], list[Issue]]:
+    """Return our own issues by finding, the oldest where there are several, and the open ones among the others."""
     issues = _own(client, [issue for issue in client.issues(LABEL) if _MARK.search(issue.body)])
     newest_first = sorted(issues, key=lambda issue: -issue.number)
-    return {match[1]: issue for issue in newest_first if (match := _MARK.search(issue.body))}
+    known = {match[1]: issue for issue in newest_first if (match := _MARK.search(issue.body))}
+    oldest = {issue.number for issue in known.values()}
+    # Of a second job, or of a try whose answer was lost.
+    return known, [issue for issue in issues if issue.open and issue.number not in oldest]
 
 
 def _is_over(issue: Issue) -> bool:

@@ -113,10 +113,11 @@ def add_token(environ: MutableMapping[str, str], server_url: str, token: str) ->
     """Let git fetch and push with this token, at GitHub's address alone.
 
     What actions/checkout may have written into the clone's configuration is replaced: GitHub refuses two such headers.
-    Redirections are not followed, as git would send the header there, too.
+    Redirections from there are not followed, as git would send the header along.
     """
     encoded = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-    header = f"http.{server_url.rstrip('/')}/.extraheader"
+    there = f"http.{server_url.rstrip('/')}/"
+    header = f"{there}.extraheader"
     add_setting(environ, header, "")  # forgets those before
     add_setting(environ, header, f"AUTHORIZATION: basic {encoded}")
-    add_setting(environ, "http.followRedirects", "false")
+    add_setting(environ, f"{there}.followRedirects", "false")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from heapq import heappop, heappush
 from itertools import count
+from operator import add
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -26,6 +27,9 @@ from cachegrind_bench.model.python_profile import TOP, PythonProfile
 ALL, OUTSIDE, OTHERS = -1, -2, -3
 _NARROWEST = 20_000  # a frame is at least this part of the total
 MOST = 12_000  # frames of a graph, so that its page stays near a megabyte
+_MOST_LOOKED = (
+    1_000_000  # calls of frames, far more than those of any program: a small graph may have thousands on each path
+)
 _State = TypeVar("_State")  # what a tree needs to find the callees of a frame
 _Numbers = tuple[int, ...]  # of base and candidate, or of the only side
 
@@ -222,30 +226,40 @@ def native_paths(*graphs: CallGraph, most: int = MOST) -> CallPaths:
 
 def _frames(total: _Numbers, start: _State, callees: Callable[[_State], Iterable[_Callee]], most: int) -> list[Frame]:
     """Return the frames of a tree, the widest ones first, at most `most` and those of merged paths."""
-    least, order = max(max(total) // _NARROWEST, 1), count()
-    found, narrow = list[tuple[int, _Callee]](), defaultdict[int, list[_Callee]](list)
-    waiting = [(-max(total), next(order), -1, _Callee(ALL, total, (0,) * len(total), start))]
-    while waiting and len(found) <= most:
+    least, order, nothing = max(max(total) // _NARROWEST, 1), count(), (0,) * len(total)
+    found, narrow = list[tuple[int, _Callee]](), dict[int, Frame]()
+
+    def merge(parent: int, item: _Callee) -> None:
+        known = narrow.get(parent, Frame(parent, OTHERS, nothing, nothing))
+        own, calls = _sums(known.own, item.inclusive), _sums(known.calls, item.calls)
+        narrow[parent] = known._replace(own=own, calls=calls, merged=known.merged + 1)
+
+    waiting = [(-max(total), next(order), -1, _Callee(ALL, total, nothing, start))]
+    looked = 0
+    while waiting and len(found) <= most and looked < _MOST_LOOKED:
         _width, _order, parent, item = heappop(waiting)
         place = len(found)
         found.append((parent, item))
         for callee in sorted(callees(item.state), key=lambda callee: callee.function):  # type: ignore[arg-type]
+            looked += 1
             if max(callee.inclusive) >= least:
                 heappush(waiting, (-max(callee.inclusive), next(order), place, callee))
             elif any(callee.inclusive):
-                narrow[place].append(callee)
+                merge(place, callee)
     for _width, _order, parent, item in waiting:
-        narrow[parent].append(item)
+        merge(parent, item)
     own = [[*item.inclusive] for _parent, item in found]
-    for parent, item in (*found[1:], *((parent, item) for parent, group in narrow.items() for item in group)):
-        for side, ir in enumerate(item.inclusive):
+    for parent, inclusive in (
+        *((parent, item.inclusive) for parent, item in found[1:]),
+        *((frame.parent, frame.own) for frame in narrow.values()),
+    ):
+        for side, ir in enumerate(inclusive):
             own[parent][side] -= ir
     frames = [
         Frame(parent, item.function, tuple(ir), item.calls) for (parent, item), ir in zip(found, own, strict=True)
     ]
-    for parent, group in sorted(narrow.items()):
-        sums = [
-            tuple(map(sum, zip(*column, strict=True))) for column in zip(*(item[1:3] for item in group), strict=True)
-        ]
-        frames.append(Frame(parent, OTHERS, sums[0], sums[1], merged=len(group)))
-    return frames
+    return [*frames, *(frame for _parent, frame in sorted(narrow.items()))]
+
+
+def _sums(one: _Numbers, other: _Numbers) -> _Numbers:
+    return tuple(map(add, one, other))

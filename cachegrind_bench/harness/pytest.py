@@ -166,7 +166,7 @@ class _Followed(Relay):
 def collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> Collected:
     """Return what the pytest of this entry collects. MeasurementError if it cannot.
 
-    In a worktree, what would be imported from the checkout, as of an editable install, is imported from the worktree.
+    In a worktree, what is or may be imported from the checkout, as of an editable install, is imported from the worktree.
     """
     cwd, own = entry.each.cwd, [item for item in entry.each.env if "=" in item]
     environ = {**environ, **dict(item.split("=", 1) for item in own)}
@@ -177,10 +177,10 @@ def collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], ob
             "place of each commit",
             hint=f"install it with 'pip install -e', or {_SETUP_HINT}",
         )
-    top = top_folder(cwd)
-    if not found.elsewhere or top is None:
+    top, names = top_folder(cwd), dict.fromkeys([*found.elsewhere, *found.reachable])
+    if not names or top is None:
         return found
-    path = os.pathsep.join([*(os.path.normpath(top / name) for name in found.elsewhere), environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([*(os.path.normpath(top / name) for name in names), environ.get("PYTHONPATH", "")])
     found = _collected(
         entry,
         {**environ, "PYTHONPATH": path.rstrip(os.pathsep)},

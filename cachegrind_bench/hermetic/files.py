@@ -84,11 +84,17 @@ def look(path: Path, *, follow: bool = True) -> str:
     return f"{status.st_mode:o}"
 
 
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "l"
+    return "d" if entry.is_dir() else "f" if entry.is_file() else "o"
+
+
 def names(path: Path) -> str:
-    """Return a hash of the names in a folder."""
+    """Return a hash of the names in a folder, and of the kinds that a list of it tells with them: folders, links, files, others."""
     try:
-        with opened(path, os.O_DIRECTORY) as descriptor:
-            found = sorted(map(os.fsencode, os.listdir(descriptor)))
+        with opened(path, os.O_DIRECTORY) as descriptor, os.scandir(descriptor) as entries:
+            found = sorted(os.fsencode(f"{entry.name}/{_kind(entry)}") for entry in entries)
     except OSError as error:
         return reason(error)
     return hashlib.sha256(b"\0".join(found)).hexdigest()

@@ -21,8 +21,7 @@ _MOST_BYTES = 1 << 31
 def named(folder: Path, command: Iterable[str]) -> Iterator[Path]:
     """Yield the paths that the words of a command may name; `--in=data` may mean `data`."""
     for word in command:
-        yield folder / word
-        yield folder / word.partition("=")[2]
+        yield from (folder / part for part in (word, word.partition("=")[2]) if part)
 
 
 class NamedFiles:

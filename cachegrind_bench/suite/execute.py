@@ -216,9 +216,9 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
             jobs_of.setdefault((job.spec.cwd, job.spec.setup), []).append(job.spec)
     broken: dict[str, str] = {}
     files = NamedFiles()
-    for spec in (job.spec for job in jobs if jobs_of):
+    for spec in [job.spec for job in jobs] if jobs_of else []:
         # The command that made it may make the same anew.
-        if spec.entry is not None and (spec.cwd, spec.entry.each.setup) not in jobs_of:
+        if spec.entry is not None and (spec.cwd, spec.entry.each.setup) not in jobs_of and spec.prepare is None:
             files.note(spec.id, named(spec.cwd, spec.command))
     for (cwd, command), specs in jobs_of.items():
         watcher.setting_up(command)

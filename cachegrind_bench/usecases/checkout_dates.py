@@ -1,72 +1,48 @@
-"""Dates of the files of a checkout: a file that is as it was in the checkout before, at the same path, keeps its date.
+"""Dates of the files of a checkout, for what a program reads to be the same where a commit has changed nothing.
 
-What is compared between commits may hold dates, as compiled Python modules do, and `git` gives each checkout new ones. But no
-change may be older than what was built of the files before: Cargo and make build what is newer than that, and Go what has
-another date.
+`git` gives each checkout new dates. What is built of it needs these: Cargo and make build what is newer than what they have built
+before, and Go what has another date. So they are replaced when all is built, by dates that follow from the contents.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import stat
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
+from cachegrind_bench.errors import StoreError
+from cachegrind_bench.startup.exchange import CHECKED_OUT
+from cachegrind_bench.store.durable import read_file, write_atomic
+from cachegrind_bench.vcs.git import Git
+from cachegrind_bench.waiting import Waiting
 
-from cachegrind_bench.errors import CgBenchError
-from cachegrind_bench.store.durable import make_folder, open_regular, read_file, write_atomic
-
+_FIRST_S, _DIGITS = 1_262_304_000, 7  # from 2010 on, for eight years: whole seconds, as compiled Python files hold
 _MOST_BYTES = 1 << 30
-# By the paths of files: their contents, as hashes, and their dates in nanoseconds.
-_Book = dict[bytes, tuple[bytes, int]]
 
 
-def date_files(tree: Path, folder: Path) -> None:
-    """Date all files of a checkout, with what this folder knows of the one before it at this path; nothing follows links."""
-    path = folder / hashlib.sha256(os.fsencode(tree)).hexdigest()[:16]
-    now, before, found = time.time_ns(), _known(path), _Book()
-    for file in _files(str(tree)):
-        content = _content(file)
-        then, date = before.get(file, (b"", 0))
-        found[file] = content, date if content and content == then else now
-    try:  # before anything is built of them
-        write_atomic(make_folder(folder) / path.name, msgspec.msgpack.encode(found))
-    except CgBenchError:  # the next checkout is not to find what is not of this one
-        found = dict.fromkeys(found, (b"", now))
-        with suppress(OSError):
-            path.unlink()
-    for file, (_, date) in found.items():
-        with suppress(OSError):
-            os.utime(file, ns=(date, date), follow_symlinks=False)
+def note_files(tree: Path, listing: Path, git: Git, others: Iterable[tuple[str, int, bytes]]) -> None:
+    """Write down which files were just checked out here, and the names, modes and contents of others, with hashes of all of them."""
+    tracked = git.run("-C", str(tree), "ls-files", "--stage", "-z", limit=_MOST_BYTES).stdout
+    own = (f"{mode:o} {hashlib.sha256(data).hexdigest()} 0\t{name}\0" for name, mode, data in others)
+    write_atomic(listing, tracked + os.fsencode("".join(own)))
 
 
-def _known(path: Path) -> _Book:
-    with suppress(CgBenchError, OSError, msgspec.MsgspecError):
-        return msgspec.msgpack.decode(read_file(path, _MOST_BYTES), type=_Book)
-    return {}
-
-
-def _files(tree: str) -> Iterator[bytes]:
-    """Yield all files and links but git's own."""
-    folders = [os.fsencode(tree)]
-    while folders:
-        with suppress(OSError):  # a path may be too long, or closed
-            for entry in list(os.scandir(folders.pop())):
-                if not entry.is_dir(follow_symlinks=False):
-                    yield entry.path
-                elif entry.name != b".git":
-                    folders.append(entry.path)
-
-
-def _content(file: bytes) -> bytes:
-    """Return a hash of what a file has, or of where a link leads; nothing where that cannot be read."""
-    with suppress(OSError, CgBenchError):
-        if stat.S_ISLNK(os.lstat(file).st_mode):
-            return hashlib.sha256(os.readlink(file)).digest()
-        with open_regular(Path(os.fsdecode(file))) as stream:
-            return hashlib.file_digest(stream, "sha256").digest()  # type: ignore[arg-type]
-    return b""
+def date_files(environ: Mapping[str, str], cwd: Path) -> None:
+    """Date the files that were noted for this run, by their contents, but for those that have changed since then; nothing follows links."""
+    noted = environ.get(CHECKED_OUT)
+    if noted is None:
+        return
+    listing = Path(noted)
+    with suppress(OSError, StoreError):  # a set-up has removed it: then results are not those of other commits
+        until = listing.stat().st_mtime_ns
+        tree = os.fsencode(listing.with_name("tree"))
+        records = (record.partition(b"\t") for record in read_file(listing, _MOST_BYTES).split(b"\0")[:-1])
+        for name, what in {name: what for what, _, name in records}.items():  # what was laid over the commit comes last
+            path = os.path.join(tree, name)
+            with suppress(OSError):
+                if os.lstat(path).st_ctime_ns <= until:
+                    date = _FIRST_S + int(hashlib.sha256(what).hexdigest()[:_DIGITS], 16)
+                    os.utime(path, (date, date), follow_symlinks=False)
+        Git(cwd, environ, Waiting()).run("update-index", "-q", "--refresh")

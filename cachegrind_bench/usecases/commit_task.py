@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # Places for worktrees, far from those of programs that are measured.
 _FIRST_PLACE = 50
+_CARGO = "CARGO_TARGET_DIR"
 _KEPT = 4000  # characters of what a commit that failed has said
 _LINES = 12
 # Parts of the seal that counts depend on, and the place, without which commits cannot be measured side by side.
@@ -87,7 +88,7 @@ def measure(order: Order, waiting: Waiting | None = None) -> Answer:
         if order.sharing:  # of this thread alone, and of what it starts
             os.sched_setaffinity(0, {default_cpu(slot.slot)})
         place = Worktree(
-            repository=Repository(order.repository, order.environ, waiting or Waiting()),
+            repository=Repository(order.repository, _environ(order, slot.slot), waiting or Waiting()),
             folder=slot.path,
             within=order.within,
             notices=Notices(write=said.append),
@@ -105,6 +106,12 @@ def measure(order: Order, waiting: Waiting | None = None) -> Answer:
         finally:
             os.sched_setaffinity(0, allowed)
     return Answer(machine=socket.gethostname(), result=result, failure=failure)
+
+
+def _environ(order: Order, slot: int) -> Mapping[str, str]:
+    """Return the order's variables, but for a folder of Cargo's that this place has to itself: others build the same names meanwhile."""
+    target = order.environ.get(_CARGO, "")
+    return {**order.environ, _CARGO: f"{target}/cg-bench.{slot}"} if os.path.isabs(target) else order.environ
 
 
 def describe(request: MeasureRequest) -> Machine:

@@ -88,10 +88,13 @@ def measured(
     a Python profile from further executions.
     """
     from cachegrind_bench.measure.result import measured as measure
+    from cachegrind_bench.usecases.checkout_dates import date_files
     from cachegrind_bench.vcs.commits import commit_of
     from cachegrind_bench.vcs.git import Git
 
     ready = valgrind_setup_of(request)
+    if request.prepare is None:  # which may build
+        date_files(request.environ, request.cwd)
     # Read while the program is measured: counts do not care, and what is committed meanwhile is not what was measured.
     described = partial(commit_of, Git(request.cwd, request.environ, Waiting(note)))
     with beside(described) as commit, ready.session(echo=echo, keep=request.keep_out_files) as session:

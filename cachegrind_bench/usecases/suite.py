@@ -27,6 +27,7 @@ from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.company import companies
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
 from cachegrind_bench.suite.schedule import Outcome, lanes, run_suite
+from cachegrind_bench.usecases.checkout_dates import date_files
 from cachegrind_bench.usecases.measurement import MeasureRequest, plan_of, result_of, valgrind_setup_of
 from cachegrind_bench.valgrind.options import Collect
 from cachegrind_bench.waiting import Waiting
@@ -158,10 +159,13 @@ def _executed(
     for cpu in sorted(os.sched_getaffinity(0), reverse=True)[:count]:
         cpus.put(cpu)
     try:
+        broken = set_up(jobs, request.each.environ, display)
+        if all(spec.prepare is None for spec in specs) and request.each.prepare is None:  # which may build, too
+            date_files(request.each.environ, request.each.cwd)
         measure_one = partial(
             measure_job,
             valgrind_setup=ready,
-            broken=set_up(jobs, request.each.environ, display),
+            broken=broken,
             cpus=cpus,
             watcher=display,
             capture=request.capture_output,

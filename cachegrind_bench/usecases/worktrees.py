@@ -25,16 +25,16 @@ from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.codec import ResultFile, encode
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import some
-from cachegrind_bench.startup.exchange import CHECKOUT, RESULTS
+from cachegrind_bench.startup.exchange import CHECKED_OUT, CHECKOUT, RESULTS
 from cachegrind_bench.startup.removal import remove
 from cachegrind_bench.store.durable import check_writable, make_folder, read_file, write_atomic
-from cachegrind_bench.usecases.checkout_dates import date_files
+from cachegrind_bench.usecases.checkout_dates import note_files
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_regular_result
 from cachegrind_bench.usecases.saving import left_if_unwritten
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
-from cachegrind_bench.vcs.git import Git, top_folder, without_repository
+from cachegrind_bench.vcs.git import top_folder, without_repository
 from cachegrind_bench.vcs.worktree import changes_as_commit, own_folder, worktree
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 
     All are checked out at the same path: a path of another length would be another cost. `within` is the folder below the
     top of the work tree in which commands are executed, and `select` what is chosen of a suite. `results` are
-    shared by commits, whose files then have the same dates as far as they are the same.
+    shared by commits, whose files are then measured with dates that follow from their contents.
     """
 
     repository: Repository
@@ -105,8 +105,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             environ = without_repository(repository.environ) | ({} if checkout is None else {CHECKOUT: str(checkout)})
             if self.results is not None:
                 environ[RESULTS] = str(self.results)
-                date_files(tree, self.results.with_name("checkouts"))
-                Git(tree, environ, repository.waiting).run("update-index", "-q", "--refresh")
+                environ[CHECKED_OUT] = str(self.folder / "files")
+                note_files(tree, self.folder / "files", repository, self.overlay.files)
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
                 # -P: the commit that is measured may hold this package.
@@ -177,7 +177,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         try:
             found = load(configuration, check_files=False)
         except CgBenchError:
-            return True
+            return configuration.is_file()
         return bool(found.entries) or any(chooses(self.select)(spec) for spec in found.benchmarks)
 
 

@@ -78,17 +78,19 @@ def region_accounts(out: Path, outcome: Outcome, command: Sequence[str], *, call
             (part for found in paths for part in parse_callgrind(found.path, calls=wanted)), key=attrgetter("part")
         )
         executable = paths[-1].executable(parts[-1].command_line, command)
-        marked, toggler = by_mark(parts)
-        # A process that was forked inside of a region has no calibration of its own: its parent's holds for it.
-        if EMPTY in marked:
-            empty = marked[EMPTY]
-            calibration = _Calibration(toggler, _profile(empty), _cost_of_marks(empty, toggler), _graph(empty))
-        # What was forked inside of a region did not enter it, may leave it, and begins with its mark.
-        left = regions_of({mark: marked[mark] for mark in list(marked)[1:2]})
-        for name, region in regions_of(marked).items():
-            profile, graph = calibration.without_marks(region, name, left_only=name in left)
-            profiles[name][executable].append(profile)
-            graphs[name].append(graph)
+        # What was forked inside of a region did not enter it, may leave it, and begins with its mark. Until it enters another
+        # region, it has no calibration of its own: its parent's holds for it.
+        marks = ((number, part.trigger) for number, part in enumerate(parts) if part.trigger.startswith(_MARK))
+        own = next((number for number, mark in marks if not mark.startswith(_MARK + _REGION)), len(parts))
+        for some, is_inherited in ((parts[:own], True), (parts[own:], False)):
+            marked, toggler = by_mark(some)
+            if EMPTY in marked:
+                empty = marked[EMPTY]
+                calibration = _Calibration(toggler, _profile(empty), _cost_of_marks(empty, toggler), _graph(empty))
+            for name, region in regions_of(marked).items():
+                profile, graph = calibration.without_marks(region, name, is_inherited=is_inherited)
+                profiles[name][executable].append(profile)
+                graphs[name].append(graph)
         replaced = paths[-1].image is not None and paths[-1].image.replaced
         entered = any(part.trigger.startswith(_MARK + _REGION) for part in parts)
         if entered and not replaced and parts[-1].trigger != LAST:
@@ -106,10 +108,10 @@ class _Calibration(msgspec.Struct, frozen=True):
     calls: CallGraph
 
     def without_marks(
-        self, region: Sequence[CallgrindPart], name: str, *, left_only: bool
+        self, region: Sequence[CallgrindPart], name: str, *, is_inherited: bool
     ) -> tuple[Profile, CallGraph]:
         entries, rest = divmod(_cost_of_marks(region, self.toggler), self.once) if self.once else (0, 1)
-        if rest and not left_only:
+        if rest and not is_inherited:
             raise MeasurementError(
                 f"region {name!r} has counts that its marks do not explain",
                 hint="it was not left, or in a way that Valgrind could not follow, as by longjmp or a killed thread",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.result import Commit, CommitNote, Release
-from cachegrind_bench.vcs.git import COMMIT_ID, Git, GitTimeoutError, lines_of
+from cachegrind_bench.vcs.git import COMMIT_ID, Git, NoCommitError, lines_of
 
 # A git that hangs is given up sooner than one that looks at each file of a large checkout, whose state no cache has.
 _ANSWERS_S, _STATUS_S = 10.0, 60.0
@@ -32,21 +32,12 @@ def commit_of(git: Git) -> Commit | None:
     return None
 
 
-class NoCommitError(MeasurementError):
-    """There is no git or repository, or no commit has been made yet."""
-
-
 def commit_info(git: Git) -> Commit:
     """Return the commit checked out in the repository, and whether tracked files differ from it.
 
     MeasurementError, most of all NoCommitError.
     """
-    try:
-        git.text("rev-parse", "--git-dir", timeout=_ANSWERS_S)
-    except GitTimeoutError:
-        raise
-    except MeasurementError as error:
-        raise NoCommitError(error.message, hint=error.hint) from error
+    git.text("rev-parse", "--git-dir", timeout=_ANSWERS_S)
     # Untracked files do not make a checkout dirty: build results lie about everywhere.
     status = git.text("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z", timeout=_STATUS_S)
     records = status.split("\0")

@@ -60,6 +60,10 @@ class GitTimeoutError(MeasurementError):
     """git did not end in time."""
 
 
+class NoCommitError(MeasurementError):
+    """There is no git, or no work tree of it here, or no commit has been made in that yet."""
+
+
 def lines_of(text: str) -> list[str]:
     """Return the lines of what git wrote. Names may have the further characters at which str.splitlines ends one."""
     return text.removesuffix("\n").split("\n") if text else []
@@ -115,9 +119,9 @@ class Git(msgspec.Struct, frozen=True):
                 guarded=True,
             )
         except process.ProgramNotFound as error:
-            raise MeasurementError("git is not installed") from error
+            raise NoCommitError("git is not installed") from error
         if done.status == _NOT_FOUND and process.which("git", variables.get("PATH", os.defpath)) is None:
-            raise MeasurementError("git is not installed")
+            raise NoCommitError("git is not installed")
         if done.timed_out:
             raise GitTimeoutError(f"git {command} took more than {timeout:g} s")
         # git names the URL without them in most messages, but not in those of files that are served as they are.
@@ -154,7 +158,9 @@ class Git(msgspec.Struct, frozen=True):
             trust = f"git config --global --add safe.directory {shlex.quote(str(place))}"
             return MeasurementError(f"git distrusts the owner of the repository; try: {trust}")
         if "not a git repository" in said:
-            return MeasurementError("not in a git repository")
+            return NoCommitError("not in a git repository")
+        if "must be run in a work tree" in said:
+            return NoCommitError("not in a work tree of git")
         how = f"was ended by signal {done.signal}" if done.status is None else f"failed with status {done.status}"
         first = next((line for line in said.splitlines() if line.startswith(("fatal:", "error:"))), "")
         return MeasurementError(f"git {command} {how}{': ' if first else ''}{first.partition(': ')[2]}")

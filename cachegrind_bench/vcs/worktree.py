@@ -47,7 +47,8 @@ def own_folder() -> Generator[Path]:
     """Make a folder for worktrees, which is removed afterwards, with those of processes that were killed before git had made one."""
     folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()  # before Python 3.12, with TMPDIR=. it is a name alone
     try:
-        (folder / _OWNER).write_text(f"cg-bench {_process(os.getpid())}", "utf-8")
+        with suppress(OSError):  # a full disk is reported where something is checked out
+            (folder / _OWNER).write_text(f"cg-bench {_process(os.getpid())}", "utf-8")
         for other in folder.parent.glob(f"{glob.escape(PREFIX)}*"):
             if not os.path.lexists(other / "tree") and _is_left_over(_owner(other), is_ours=False):
                 with suppress(OSError):

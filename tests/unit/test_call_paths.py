@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from cachegrind_bench.compare import call_paths
 from cachegrind_bench.compare.call_paths import ALL, OTHERS, CallPaths, Kind, native_paths, python_paths
 from cachegrind_bench.model.call_graph import CallGraph, Calls
 from cachegrind_bench.model.python_profile import TOP, NativePart, PythonProfile
@@ -16,6 +17,9 @@ from tests.property.test_call_split_property import graphs
 from tests.property.test_pythonblame_property import python_profiles
 from tests.unit.calls import code, graph
 from tests.unit.pythons import python_profile
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def named(paths: CallPaths) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -54,6 +58,21 @@ def test_a_function_is_shared_out_among_its_callers() -> None:
         "/main/a": ((5,), (1,)),
         "/main/a/leaf": ((200,), (2,)),
     }
+
+
+def test_a_small_graph_with_callees_in_thousands_on_each_path_is_looked_at_within_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leaves = {f"leaf{number}": 1 for number in range(100)}
+    calls = {f"f{one:02}": (10, {**{f"f{other:02}": 2 for other in range(one + 1, 10)}, **leaves}) for one in range(10)}
+    program = graph({**calls, **{name: (1, dict[str, int]()) for name in leaves}}, "f00")
+    total = sum(program.own.values())
+    whole = native_paths(program)
+    monkeypatch.setattr(call_paths, "_MOST_LOOKED", 2_000)
+    cut = native_paths(program)
+    assert len(cut.frames) < 100 < len(whole.frames)
+    for found in (whole, cut):
+        assert sum(sum(frame.own) for frame in found.frames) == total
 
 
 def test_functions_that_call_each_other_are_one_frame() -> None:

@@ -187,8 +187,11 @@ def test_issues_without_mark_and_pull_requests_are_nothing_of_ours(stub: Stub) -
 def test_of_two_issues_for_one_finding_the_oldest_is_kept_up_to_date(stub: Stub) -> None:
     mark = "<!-- cg-bench:finding:000000000001 -->"
     numbers = [stub.add_issue(REPO, "x", labels=[LABEL], author=BOT, body=mark).number for _ in range(3)]
-    assert updated(stub, finding()) == Update(updated=1)
-    assert [len(issue.body or "") > len(mark) for issue in issues(stub)] == [True, False, False]
+    assert updated(stub, finding()) == Update(updated=1, closed=2)
+    assert [issue.state for issue in issues(stub)] == ["open", "closed", "closed"]
+    assert len(issues(stub)[0].body or "") > len(mark)
+    assert (issues(stub)[2].body or "").startswith("There is an older issue of this.")
+    assert updated(stub, finding()) == NOTHING
     assert [issue.number for issue in issues(stub)] == numbers
 
 

@@ -299,18 +299,20 @@ def test_a_damaged_repository_says_what_git_says(repository: Repository) -> None
 def test_a_git_that_fails_is_named_where_there_is_a_repository(repository: Repository, tmp_path: Path) -> None:
     lines = list[str]()
     look = waiting.Waiting(lines.append)
-    for place in (repository.path, tmp_path / "home"):  # no commit yet, no repository
+    for place in (repository.path, repository.path / ".git", tmp_path):  # no commit yet, no work tree, no repository
         assert commit_of(Git(place, repository.environ, look)) is None
+    assert commit_of(Git(repository.path, {"PATH": "/nonexistent"}, look)) is None
     assert lines == []
     repository.commit()
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
     git = shutil.which("git", path=PATH)
-    program.write_text(f'#!/bin/sh\ncase "$*" in *status*) kill -9 $$;; esac\nexec {git} "$@"\n')
-    program.chmod(0o755)
     environ = {**repository.environ, "PATH": f"{program.parent}:{PATH}"}
-    assert commit_of(Git(repository.path, environ, look)) is None
-    assert lines == ["the commit is not known: git status was ended by signal 9"]
+    for command in ("rev-parse", "status"):
+        program.write_text(f'#!/bin/sh\ncase "$*" in *{command}*) kill -9 $$;; esac\nexec {git} "$@"\n')
+        program.chmod(0o755)
+        assert commit_of(Git(repository.path, environ, look)) is None
+        assert lines.pop() == f"the commit is not known: git {command} was ended by signal 9"
 
 
 @pytest.mark.parametrize("hanging", ["rev-parse", "status"])

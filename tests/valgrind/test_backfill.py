@@ -153,7 +153,7 @@ def test_commits_measured_at_the_same_time_have_the_counts_of_one_after_the_othe
 PYTHON = """
 [[benchmark]]
 id = "python"
-setup = "gcc -O1 -g -o sum bench/main.c sum.c && python3 -m compileall -q tools"
+setup = "gcc -O1 -g -o sum bench/main.c sum.c && python3 -m compileall -q --invalidation-mode unchecked-hash tools"
 command = "python3 -I -S -c 'import sys; sys.path.insert(0, \\"tools\\"); import sums'"
 """
 

@@ -47,7 +47,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """The benchmarks that a pytest found, called in `cwd`. `root` and `files` are orders: for all files of tests, and for each.
 
     `asserts` is its --assert. `elsewhere` are folders that modules came from, below the checkout whose commit is measured in a
-    worktree, and relative to it; `copies` are distributions that were installed from there, and do not follow it.
+    worktree, and relative to it, and `reachable` those that modules may still come from; `copies` are distributions that were installed from there, and do not follow it.
     """
 
     items: tuple[Item, ...]
@@ -57,6 +57,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     asserts: str
     python: Python
     elsewhere: tuple[str, ...] = ()
+    reachable: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
 
 

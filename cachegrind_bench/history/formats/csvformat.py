@@ -64,7 +64,7 @@ def read(text: str, name: str) -> list[Snapshot]:
     """Return the runs of a table. Columns may come in any order, others are ignored. FileFormatError with the line."""
     first = text[:10_000].partition("\n")[0]
     delimiter = max(_DELIMITERS, key=lambda sign: (first.count(sign), -_DELIMITERS.index(sign)))
-    csv.field_size_limit(len(text) + 1)  # a name may be longer than what is read by default
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a name may be longer than what is read by default
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     runs = Runs()
     try:

@@ -76,6 +76,7 @@ def collected(config: pytest.Config, items: Sequence[pytest.Item]) -> dict[str, 
         "asserts": str(config.getoption("assertmode", "rewrite")),
         "python": this_python(),
         "elsewhere": _imported_below(checkout),
+        "reachable": _listed_below(checkout),
         "copies": _copies_of(checkout) if checkout else [],
     }
 
@@ -86,13 +87,24 @@ def _imported_below(folder: str) -> list[str]:
     for name, module in list(sys.modules.items()):
         file: object = getattr(module, "__file__", None)
         ours = name.partition(".")[0] == "cachegrind_bench"
-        if folder and isinstance(file, str) and file.startswith(f"{folder}/") and not ours:
+        if folder and isinstance(file, str) and (file := os.path.realpath(file)).startswith(f"{folder}/") and not ours:
             root = os.path.dirname(file)
             for _ in range(name.count(".") + os.path.basename(file).startswith("__init__.")):
                 root = os.path.dirname(root)
-            if not file.startswith(f"{sys.prefix}/"):
+            if not file.startswith(f"{os.path.realpath(sys.prefix)}/"):
                 found.add(os.path.relpath(root, folder))
     return sorted(found)
+
+
+def _listed_below(folder: str) -> list[str]:
+    """Return the folders of the import path that are this one or below it, relative to it; none of the environment's own."""
+    paths = [os.path.realpath(path) for path in sys.path if folder]
+    prefix = os.path.realpath(sys.prefix)
+    return [
+        os.path.relpath(path, folder)
+        for path in dict.fromkeys(paths)
+        if f"{path}/".startswith(f"{folder}/") and not f"{path}/".startswith(f"{prefix}/")
+    ]
 
 
 def _copies_of(folder: str) -> list[str]:

@@ -207,7 +207,8 @@ class Database:
                     connection.execute(delete(VERSION))
                     connection.execute(insert(VERSION).values(version=len(self._steps)))
         raise StoreError(
-            f"{self.url} does not keep the tables that are made in it", hint="look at the search_path of the database"
+            f"{self.url} does not keep the tables that are made in it",
+            hint="its search_path may name temporary ones, or its tables have triggers",
         )
 
     def _lock(self, connection: Connection, function: str) -> None:
@@ -246,7 +247,8 @@ class Database:
         with self._engine.connect().execution_options(**{_WRITING: writing}, **level) as connection, connection.begin():
             if self._path is None:
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, round(self._patience * 1000))}")
-                connection.exec_driver_sql(_DURABLE)
+                if writing:
+                    connection.exec_driver_sql(_DURABLE)
             yield connection
             if self._path is not None:  # the end waits for readers: to begin anew would lose the place
                 self._patiently(partial(connection.exec_driver_sql, "COMMIT"))

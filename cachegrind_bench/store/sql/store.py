@@ -191,7 +191,7 @@ def _add_some(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
                 new
                 and connection.scalar(select(RECORDS.c.data).where(RECORDS.c.uid == new[-1]["uid"])) != new[-1]["data"]
             ):
-                raise StoreError(f"{RECORDS.name} was altered: it does not keep bytes as they are")
+                raise StoreError(f"{RECORDS.name} was altered: it does not give back what was added")
             return count
     raise StoreError("the database does not keep what is added: its tables have triggers, rules or policies")
 
