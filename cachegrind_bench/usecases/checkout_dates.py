@@ -22,9 +22,9 @@ _FIRST_S, _DIGITS = 1_262_304_000, 7  # from 2010 on, for eight years: whole sec
 _MOST_BYTES = 1 << 30
 
 
-def note_files(tree: Path, listing: Path, git: Git, others: Iterable[tuple[str, int, bytes]]) -> None:
-    """Write down which files were just checked out here, and the names, modes and contents of others, with hashes of all of them."""
-    tracked = git.run("-C", str(tree), "ls-files", "--stage", "-z", limit=_MOST_BYTES).stdout
+def note_files(git: Git, listing: Path, others: Iterable[tuple[str, int, bytes]]) -> None:
+    """Write down which files were just checked out there, and the names, modes and contents of others, with hashes of all of them."""
+    tracked = git.run("ls-files", "--stage", "-z", limit=_MOST_BYTES).stdout
     own = (f"{mode:o} {hashlib.sha256(data).hexdigest()} 0\t{name}\0" for name, mode, data in others)
     write_atomic(listing, tracked + os.fsencode("".join(own)))
 

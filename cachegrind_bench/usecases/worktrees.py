@@ -34,7 +34,7 @@ from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_regular_result
 from cachegrind_bench.usecases.saving import left_if_unwritten
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
-from cachegrind_bench.vcs.git import top_folder, without_repository
+from cachegrind_bench.vcs.git import Git, top_folder, without_repository
 from cachegrind_bench.vcs.worktree import changes_as_commit, own_folder, worktree
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             if self.results is not None:
                 environ[RESULTS] = str(self.results)
                 environ[CHECKED_OUT] = str(self.folder / "files")
-                note_files(tree, self.folder / "files", repository, self.overlay.files)
+                note_files(Git(tree, environ, repository.waiting), self.folder / "files", self.overlay.files)
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
                 # -P: the commit that is measured may hold this package.

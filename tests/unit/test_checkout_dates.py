@@ -35,7 +35,7 @@ def noted(tmp_path: Path, files: Mapping[str, str], laid: Mapping[str, str]) -> 
     for name, text in laid.items():
         (repository.path / name).write_text(text, encoding="utf-8")
     over = [(name, stat.S_IFREG | 0o644, text.encode()) for name, text in laid.items()]
-    note_files(repository.path, tmp_path / "files", Git(repository.path, environ), over)
+    note_files(Git(repository.path, environ), tmp_path / "files", over)
     return {**environ, CHECKED_OUT: str(tmp_path / "files")}
 
 
