@@ -37,7 +37,7 @@ def command(*, dry_run: bool) -> None:
 
     root = project(working_directory())
     known = find(root)
-    if known is not None:
+    if known is not None and known.is_file():
         raise UsageError(
             f"there is a configuration already: {shown(known)}",
             hint="'cg-bench list' shows what 'cg-bench run' would measure",

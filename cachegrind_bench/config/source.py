@@ -187,7 +187,7 @@ def _tables_in(data: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    if not os.path.isfile(path):  # a pipe would be waited for
+    if os.path.lexists(path) and not os.path.isfile(path):  # a pipe would be waited for
         raise UsageError(f"cannot read {shown(path)}: it is neither a regular file nor a link to one")
     try:
         with path.open("rb") as stream:

@@ -55,6 +55,7 @@ def run(repository: Repository, *words: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.slow
 def test_ab_explains_what_regressed_and_measures_nothing_else_again(repository: Repository) -> None:
     worse = run(repository, "ab", "HEAD~1", "HEAD", "--json", "report.json")
     assert worse.returncode == 1, worse.stderr
