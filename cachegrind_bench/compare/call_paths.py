@@ -27,9 +27,8 @@ from cachegrind_bench.model.python_profile import TOP, PythonProfile
 ALL, OUTSIDE, OTHERS = -1, -2, -3
 _NARROWEST = 20_000  # a frame is at least this part of the total
 MOST = 12_000  # frames of a graph, so that its page stays near a megabyte
-_MOST_LOOKED = (
-    1_000_000  # calls of frames, far more than those of any program: a small graph may have thousands on each path
-)
+# Calls of frames, far more than any program has on paths that are drawn; a made-up graph may have thousands on each.
+_MOST_LOOKED = 1_000_000
 _State = TypeVar("_State")  # what a tree needs to find the callees of a frame
 _Numbers = tuple[int, ...]  # of base and candidate, or of the only side
 

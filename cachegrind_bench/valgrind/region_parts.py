@@ -82,7 +82,8 @@ def region_accounts(out: Path, outcome: Outcome, command: Sequence[str], *, call
         # region, it has no calibration of its own: its parent's holds for it.
         marks = ((number, part.trigger) for number, part in enumerate(parts) if part.trigger.startswith(_MARK))
         own = next((number for number, mark in marks if not mark.startswith(_MARK + _REGION)), len(parts))
-        for some, is_inherited in ((parts[:own], True), (parts[own:], False)):
+        # The part that was written at a mark has the counts before it.
+        for some, is_inherited in ((parts[: own + 1], True), (parts[own:], False)):
             marked, toggler = by_mark(some)
             if EMPTY in marked:
                 empty = marked[EMPTY]

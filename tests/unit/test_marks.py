@@ -92,6 +92,24 @@ def test_a_child_that_was_forked_inside_of_a_region_uses_its_parents_calibration
     assert ir(tmp_path) == {"a": 55}
 
 
+def test_a_child_that_leaves_the_region_it_was_forked_in_counts_until_it_enters_one_of_its_own(tmp_path: Path) -> None:
+    part(tmp_path, 1, f"{CLIENT}warm", {})
+    part(tmp_path, 2, f"{CLIENT}empty:0x4dfd021", {"enter": 448, COUNTER: 32})
+    part(tmp_path, 3, f"{CLIENT}none", {"enter": 28, COUNTER: 2})
+    part(tmp_path, 4, f"{CLIENT}region:a", {})
+    part(tmp_path, 5, "Program termination", {"work": 5, "enter": 28, COUNTER: 2})
+    part(tmp_path, 1, f"{CLIENT}region:a", {}, pid=9)
+    part(tmp_path, 2, f"{CLIENT}warm", {"work": 50, COUNTER: 1}, pid=9)  # half an entry: it only left
+    part(tmp_path, 3, f"{CLIENT}empty:0x4dfd021", {"enter": 448, COUNTER: 32}, pid=9)
+    part(tmp_path, 4, f"{CLIENT}none", {"enter": 28, COUNTER: 2}, pid=9)
+    part(tmp_path, 5, f"{CLIENT}region:a", {}, pid=9)
+    part(tmp_path, 6, "Program termination", {"work": 700, "enter": 28, COUNTER: 2}, pid=9)
+    assert ir(tmp_path) == {"a": 756}  # with what left it, as before
+    part(tmp_path, 6, "Program termination", {"work": 700, "enter": 14, COUNTER: 1}, pid=9)
+    with pytest.raises(MeasurementError, match="region 'a' has counts that its marks do not explain"):
+        ir(tmp_path)
+
+
 def test_a_mark_says_names_that_are_not_ascii(tmp_path: Path) -> None:
     calibrated(tmp_path)
     part(tmp_path, 4, f"{CLIENT}region:d%C3%A9cor%0Asummary%3A 5 %25", {})
