@@ -3,6 +3,7 @@
     python benchmarks/small_suites.py [--sizes 1 6 24 100] [--rounds 3]
     python benchmarks/small_suites.py --suite FOLDER --with yarl    the benchmarks of a real package that lie there
     python benchmarks/small_suites.py --floor                       what Valgrind takes for each step of one benchmark
+    python benchmarks/small_suites.py --bare                        what a plugin takes that only forks, warms up and counts
 
 Both run under the same Valgrind, pytest-codspeed under its Callgrind with cache simulation, without ASLR and with a
 fixed hash seed, as its own runner does it. Prints seconds (medians) and ratios of one run on this machine, then how far the
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,12 +92,14 @@ class Tool:
         took = time.monotonic() - begun
         if done.returncode != 0:
             sys.exit(f"{' '.join(words)} failed:\n{done.stdout[-3000:]}")
-        text = out.read_text()
+        for part in folder.glob("bare.*"):
+            part.unlink()
+        text = out.read_text() if out.exists() else ""
         if text.startswith("{"):
             found = {item["id"].rpartition("::")[2]: item["counts"]["Ir"] for item in json.loads(text)["benchmarks"]}
         else:
             found = {name: int(total) for name, total in _TOTAL.findall(text)}
-        out.unlink()
+        out.unlink(missing_ok=True)
         return took, found
 
 
@@ -114,28 +117,39 @@ TOOLS = (
 )
 
 
-def rounds_of(python: Path, folder: Path, rounds: int) -> tuple[list[float], int]:
+BARE = tuple(
+    Tool(
+        f"fork, warm up, count twice; {lanes} at once",
+        (*CALLGRIND, "--callgrind-out-file=bare.%p"),
+        ("-p", "no:codspeed", "-p", "no:cg_bench", "-p", "bare_plugin"),
+        {"PYTHONPATH": str(ROOT / "benchmarks"), "PYTHONHASHSEED": "0", "BARE_LANES": f"{lanes}"},
+    )
+    for lanes in (1, 2)
+)
+
+
+def rounds_of(python: Path, folder: Path, rounds: int, tools: Sequence[Tool] = TOOLS) -> tuple[list[float], int]:
     """Return the seconds that each tool takes (medians), in turns as machines have moods, and how many tests there are."""
-    done = [[tool.measure(python, folder) for tool in TOOLS] for _ in range(rounds)]
+    done = [[tool.measure(python, folder) for tool in tools] for _ in range(rounds)]
     medians = [statistics.median(seconds for seconds, _ in column) for column in zip(*done, strict=True)]
     return medians, len(done[0][0][1])
 
 
-def table(heads: list[str], columns: list[list[float]]) -> None:
+def table(heads: list[str], columns: list[list[float]], tools: Sequence[Tool] = TOOLS) -> None:
     """Print a row of seconds for each tool, and parts of those of the first one."""
     print(f"{'seconds, and parts of the first row':42}" + "".join(f"{head:>16}" for head in heads))
-    for number, tool in enumerate(TOOLS):
+    for number, tool in enumerate(tools):
         cells = "".join(f"{column[number]:9.1f} {column[number] / column[0]:6.2f}" for column in columns)
         print(f"{tool.name:42}{cells}", flush=True)
 
 
-def times(python: Path, folder: Path, sizes: list[int], rounds: int) -> None:
+def times(python: Path, folder: Path, sizes: list[int], rounds: int, tools: Sequence[Tool] = TOOLS) -> None:
     """Print how long each tool takes for suites of these sizes."""
     columns: list[list[float]] = []
     for size in sizes:
         (folder / "test_it.py").write_text(suite(size))
-        columns.append(rounds_of(python, folder, rounds)[0])
-    table([str(size) for size in sizes], columns)
+        columns.append(rounds_of(python, folder, rounds, tools)[0])
+    table([str(size) for size in sizes], columns, tools)
 
 
 def real(python: Path, folder: Path, rounds: int) -> None:
@@ -238,6 +252,7 @@ def main() -> None:
     parser.add_argument("--suite", type=Path, metavar="FOLDER", help="benchmarks of a real package, instead")
     parser.add_argument("--with", nargs="*", default=[], dest="needed", help="what pip is to install for them")
     parser.add_argument("--floor", action="store_true", help="what Valgrind itself takes for one benchmark, instead")
+    parser.add_argument("--bare", action="store_true", help="what a plugin takes that only forks, warms up and counts")
     parser.add_argument("--inside", metavar="CALL", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.inside:
@@ -258,6 +273,9 @@ def main() -> None:
             real(python, folder, asked.rounds)
             return
         folder.mkdir()
+        if asked.bare:
+            times(python, folder, asked.sizes, asked.rounds, (TOOLS[0], *BARE, *TOOLS[1:3]))
+            return
         times(python, folder, asked.sizes, asked.rounds)
         company(python, folder)
 
