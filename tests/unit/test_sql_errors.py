@@ -450,6 +450,16 @@ def test_what_is_acknowledged_is_on_the_disk_of_a_server_that_promises_less(post
         assert store._database.write(lambda connection: connection.exec_driver_sql(question).scalar()) == "remote_apply"
 
 
+def test_a_database_that_keeps_what_is_removed_is_an_error(postgres: Server) -> None:
+    url = postgres.make_database("keeping")
+    with SqlStore(url) as store:
+        store.add([stored(98), stored(99)])
+        assert store.remove([stored(98).name, "runs/gone"]) == 1
+        postgres.run("CREATE RULE r AS ON DELETE TO cg_bench_records DO INSTEAD NOTHING", "keeping")
+        with pytest.raises(StoreError, match="keeps what is removed"):
+            store.remove([stored(99).name])
+
+
 def test_a_database_that_drops_what_is_added_is_an_error(postgres: Server) -> None:
     url = postgres.make_database("dropping")
     with SqlStore(url) as store:

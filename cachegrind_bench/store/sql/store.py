@@ -213,7 +213,10 @@ def _remove(connection: Connection, names: Sequence[str]) -> int:
     columns = RECORDS.c
     statement = select(columns.id).where(columns.name.in_(names)).order_by(columns.id).with_for_update()
     numbers = connection.scalars(statement).all()
-    return connection.execute(delete(RECORDS).where(columns.id.in_(numbers))).rowcount
+    count = connection.execute(delete(RECORDS).where(columns.id.in_(numbers))).rowcount
+    if connection.scalar(select(columns.name).where(columns.name.in_(names)).limit(1)) is not None:
+        raise StoreError("the database keeps what is removed: its tables have triggers, rules or policies")
+    return count
 
 
 def _check_file(connection: Connection, url: str, found: Inspection) -> None:
