@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -295,6 +296,26 @@ def test_the_machine_is_not_an_input() -> None:
             notes = noted(Path(path), kind)
             assert notes.incomplete is None
             assert [item[2] for item in notes.as_list() if item[2] != "ENOENT"] == []
+
+
+def test_a_link_that_leads_elsewhere_in_each_process_cannot_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("one")
+    (tmp_path / "inner").symlink_to("/proc/self/cwd/data")
+    (tmp_path / "outer").symlink_to(tmp_path / "inner")
+    (tmp_path / "mounts").symlink_to("/proc/self/mounts")
+    command = ["sleep", "100"]
+    with subprocess.Popen(command, cwd=tmp_path) as other:
+        for name in ("inner", "outer"):
+            notes = Notes("/scratch")
+            notes.read(FILE, os.fsencode(tmp_path / name), other.pid)
+            assert notes.incomplete == f"it reads {tmp_path / name}, a link by way of /proc"
+        notes = Notes("/scratch")
+        notes.read(FILE, os.fsencode(tmp_path / "mounts"), other.pid)
+        notes.read(LINK, os.fsencode(tmp_path / "inner"), other.pid)
+        notes.read(FILE, b"/dev/../proc/self/cwd/data", other.pid)
+        assert notes.incomplete is None
+        assert [item[1] for item in notes.as_list()] == [os.fsencode(tmp_path / name) for name in ("inner", "data")]
+        other.kill()
 
 
 def test_a_file_reached_through_proc_is_an_input(tmp_path: Path) -> None:
