@@ -127,7 +127,12 @@ def update(client: Client, findings: Sequence[Finding], *, page: str, complete: 
     known, doubles = _known(client)
     opened = updated = waiting = 0
     for double in doubles:
-        client.edit_issue(double.number, title=double.title, body=_double(double.body), is_open=False)
+        client.edit_issue(
+            double.number,
+            title=double.title,
+            body=_over("There is an older issue of this.", double.body),
+            is_open=False,
+        )
     closed = len(doubles)
     for finding in findings:
         issue = known.get(finding.id)
@@ -149,21 +154,16 @@ def update(client: Client, findings: Sequence[Finding], *, page: str, complete: 
             updated += 1
     names = {finding.id for finding in findings}
     gone = [issue for name, issue in known.items() if complete and name not in names and issue.open]
+    why = f"No longer in [the report]({page}): what it was about is not measured any more."
     for issue in gone:
-        client.edit_issue(issue.number, title=issue.title, body=_gone(issue.body, page), is_open=False)
+        client.edit_issue(issue.number, title=issue.title, body=_over(why, issue.body), is_open=False)
     return Update(opened=opened, updated=updated, closed=closed + len(gone), waiting=waiting)
 
 
-def _gone(body: str, page: str) -> str:
-    """Return the text of an issue whose finding has left the report."""
+def _over(why: str, body: str) -> str:
+    """Return the text of an issue that is closed, and why, though its finding is not over."""
     text = _MARK.sub(r"<!-- cg-bench:finding:\1:over -->", body.replace("\r\n", "\n"))
-    return f"No longer in [the report]({page}): what it was about is not measured any more.\n\n{text}"[:LONGEST_BODY]
-
-
-def _double(body: str) -> str:
-    """Return the text of an issue of a finding that has an older one."""
-    text = _MARK.sub(r"<!-- cg-bench:finding:\1:over -->", body.replace("\r\n", "\n"))
-    return f"There is an older issue of this.\n\n{text}"[:LONGEST_BODY]
+    return f"{why}\n\n{text}"[:LONGEST_BODY]
 
 
 def _known(client: Client) -> tuple[dict[str, Issue], list[Issue]]:

@@ -147,7 +147,7 @@ class Notes:
             if kind == FILE and name not in _HARMLESS and not name.startswith(b"pts/") and _is_device(path):
                 self.give_up(f"it reads the device {os.fsdecode(path)}")
             return None
-        for link in _links(path) if kind != LINK else ():
+        for link in _links(path) if kind != LINK and (kind, path) not in self._found else ():
             if link.startswith(_OWN_PROC):  # another place for each process
                 if self._actual(kind, link, thread) is not None:
                     self.give_up(f"it reads {os.fsdecode(path)}, a link by way of /proc")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import glob
 import os
 import re
 import secrets
@@ -49,7 +48,7 @@ def own_folder() -> Generator[Path]:
     try:
         with suppress(OSError):  # a full disk is reported where something is checked out
             (folder / _OWNER).write_text(f"cg-bench {_process(os.getpid())}", "utf-8")
-        for other in folder.parent.glob(f"{glob.escape(PREFIX)}*"):
+        for other in folder.parent.glob(f"{PREFIX}*"):
             if not os.path.lexists(other / "tree") and _is_left_over(_owner(other), is_ours=False):
                 with suppress(OSError):
                     remove(str(other))

@@ -83,7 +83,7 @@ def collected(config: pytest.Config, items: Sequence[pytest.Item]) -> dict[str, 
 
 def _imported_below(folder: str) -> list[str]:
     """Return the folders below this one that modules were imported from, relative to it; none of the environment's own."""
-    found: set[str] = set()
+    found, prefix = set[str](), os.path.realpath(sys.prefix)
     for name, module in list(sys.modules.items()):
         file: object = getattr(module, "__file__", None)
         ours = name.partition(".")[0] == "cachegrind_bench"
@@ -91,7 +91,7 @@ def _imported_below(folder: str) -> list[str]:
             root = os.path.dirname(file)
             for _ in range(name.count(".") + os.path.basename(file).startswith("__init__.")):
                 root = os.path.dirname(root)
-            if not file.startswith(f"{os.path.realpath(sys.prefix)}/"):
+            if not file.startswith(f"{prefix}/"):
                 found.add(os.path.relpath(root, folder))
     return sorted(found)
 
