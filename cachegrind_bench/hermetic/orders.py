@@ -61,6 +61,7 @@ class Orders(NamedTuple):
     placed: Command | None = None  # in its stead where all of `places` can be seen there
     places: tuple[Pair, ...] = ()
     keep_place: str = ""  # why `places` is empty
+    checkout: str = ""  # the user's, where a worktree of it is measured
     sealed: bool = True  # False: executed as it is, and only ended with all that it starts
     stdin: str | None = None
     stdout: str | None = None  # None: the launcher's

@@ -36,7 +36,11 @@ def pairs_of(
     venv = venv_of(executable)
     if venv is not None and not (project is not None and is_below(venv, project)):
         found.setdefault(venv, VENV)
-    return tuple(sorted(found.items(), key=lambda pair: (-len(pair[0]), pair)))
+    return tuple(sorted(found.items(), key=_innermost_first))
+
+
+def _innermost_first(pair: Pair) -> tuple[int, Pair]:
+    return -len(pair[0]), pair
 
 
 def venv_of(executable: str) -> str | None:
@@ -124,8 +128,17 @@ _ENDS = b"/\"'\n\r\\ "  # what may follow a folder's path in a text
 _SHORT, _LONG, _GROWN = frozenset(b"zZ\xfa\xda"), frozenset(b"sautA\xf3\xe1\xf5\xf4\xc1"), {0x7A: 0x61, 0x5A: 0x41}
 
 
-def rewritten(path: bytes, places: Translation) -> bytes | None:
-    """Return what is to be read at this path, as the program names it; None if that is what is there."""
+def with_checkout(pairs: tuple[Pair, ...], checkout: str, cwd: str) -> tuple[Pair, ...]:
+    """Return these pairs, and that of a checkout for a program in a worktree of it: what an editable install names is there."""
+    worktree = project_of(cwd, None) if checkout else None
+    if worktree is None:
+        return pairs
+    found = {checkout: Translation(pairs).seen(worktree), **dict(pairs)}
+    return tuple(sorted(found.items(), key=_innermost_first))
+
+
+def rewritten(path: bytes, places: Translation, pairs: tuple[Pair, ...]) -> bytes | None:
+    """Return what is to be read at this path, as the program names it, by these pairs; None if that is what is there."""
     name = os.path.basename(path)
     ours = name.startswith(b"__editable__")
     compiled = name.endswith(b".pyc") and (ours or path.startswith(_PLACED))
@@ -137,7 +150,7 @@ def rewritten(path: bytes, places: Translation) -> bytes | None:
     except OSError:
         return None
     found = data
-    for real, seen in places.pairs:
+    for real, seen in pairs:
         found = (_in_marshal if compiled else _in_text)(found, os.fsencode(real), seen.encode())
     return None if found == data or len(data) > _LONGEST else found
 

@@ -6,6 +6,7 @@ Knows paths and how to tell whether one is as it was; must not know system calls
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ _IDENTITY = 3  # numbers that identify a file: device, inode, type
 _YOUNG_NS, _LONGEST_READ = 600_000_000_000, 64 << 20
 _HARMLESS = frozenset((b"null", b"zero", b"full", b"random", b"urandom", b"tty", b"ptmx", b"console"))
 _STANDARD = {b"/dev/stdin": b"/dev/fd/0", b"/dev/stdout": b"/dev/fd/1", b"/dev/stderr": b"/dev/fd/2"}
-_OF_SYSTEM = frozenset((b"dev", b"proc", b"sys"))
+_OUT_OF_SYSTEM = re.compile(rb"(/(dev|proc|sys)/\.\.(?=/))+")
 _OWN_PROC = (b"/proc/self/", b"/proc/thread-self/")
 _MOST_LINKS = 40  # as many as Linux follows
 _FILES_IN_DEV = (b"/dev/shm/", b"/dev/mqueue/")  # programs share these, so what they read there counts
@@ -129,8 +130,8 @@ class Notes:
 
     def _actual(self, kind: str, path: bytes, thread: int) -> bytes | None:
         """Return the path that this one means, None where it is part of the machine."""
-        if b"/../" in path and path.split(b"/")[1] in _OF_SYSTEM:
-            path = os.path.normpath(path)
+        if leading := _OUT_OF_SYSTEM.match(path):
+            path = path[leading.end() :]
         path = _STANDARD.get(path, path)
         if path.startswith(b"/dev/fd/"):
             path = b"/proc/self" + path[4:]

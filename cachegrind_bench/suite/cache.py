@@ -192,6 +192,8 @@ def key_of(
         "setup": setup,
         "plan": {name: repr(value) for name, value in msgspec.structs.asdict(plan).items() if name not in _NOT_AS_SUCH},
     }
+    if plan.checkout:
+        document["checkout"] = plan.checkout
     text = json.dumps(document, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

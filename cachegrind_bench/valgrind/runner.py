@@ -49,6 +49,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     padding: bool = True
     plugin: str | None = None  # the folder of our package, where it is imported
     keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
+    checkout: str = ""  # see Orders
     timeout_ms: int | None = None
     grace_ms: int = GRACE_MS  # see orders
     clock: Clock | None = None

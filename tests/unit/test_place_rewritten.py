@@ -29,8 +29,9 @@ def test_a_path_without_the_head_of_a_string_stays(before: int) -> None:
 def test_a_pipe_in_place_of_such_a_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "x.pth"
     os.mkfifo(path)
+    pairs = (("/srv", "/mnt"),)
     for flags in (None, os.O_RDWR):  # without a writer, and with one
         writer = None if flags is None else os.open(path, flags)
-        assert rewritten(os.fsencode(path), Translation((("/srv", "/mnt"),))) is None
+        assert rewritten(os.fsencode(path), Translation(pairs), pairs) is None
         if writer is not None:
             os.close(writer)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import venv
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,51 @@ def test_a_commit_whose_suite_lacks_what_is_chosen_is_measured_by_that_of_the_ch
     code, out, err = ab(repository, "main", "-k", "new", "--format", "json")
     assert (code, states(out)) == (0, {"new": ("unchanged", 0)}), err
     assert err.count("has none of these benchmarks in its configuration: that of your checkout is used") == 1
+
+
+FINDER = """
+import sys, types
+from importlib.util import spec_from_file_location
+def find(name, path=None, target=None):
+    if name == "package":
+        return spec_from_file_location(name, {file!r}, submodule_search_locations=[{folder!r}])
+def install():
+    sys.meta_path.append(types.SimpleNamespace(find_spec=find))
+"""
+
+
+@pytest.mark.parametrize("way", ["path", "path, kept place", "finder", "variable"])
+def test_what_python_imports_from_the_checkout_is_that_of_each_commit(repository: Repository, way: str) -> None:
+    checkout = repository.path
+    folder = checkout / "src" / "package"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("def work(): return 1\n")
+    (checkout / "bench" / "program.py").write_text("import package; package.work()\n")
+    venv.create(checkout / ".venv")
+    (checkout / ".gitignore").write_text(".venv\n")
+    (installed,) = (checkout / ".venv").glob("lib/python*/site-packages")
+    if way == "variable":
+        repository.environ["PYTHONPATH"] = f"/nowhere:{checkout}/src"
+    elif way == "finder":
+        text = FINDER.format(file=str(folder / "__init__.py"), folder=str(folder))
+        (installed / "__editable___package_finder.py").write_text(text)
+        (installed / "package.pth").write_text("import __editable___package_finder as it; it.install()\n")
+    else:
+        (installed / "__editable__.package.pth").write_text(f"{checkout}/src\n")
+    repository.git("add", ".")
+    repository.commit("a package")
+    (folder / "__init__.py").write_text("def work(): return sum(range(1_000_000))\n")
+    keep = ["--keep-place"] if "kept" in way else []
+    words = ["main", "--format", "json", *keep, "--", f"{checkout}/.venv/bin/python", "program.py"]
+    code, out, err = ab(repository, *words)
+    assert code == 1, err
+    (change,) = [ppm for _, ppm in states(out).values()]
+    assert change > 1_000_000
+    (folder / "__init__.py").unlink()  # it is not the checkout's in any case
+    repository.git("commit", "--quiet", "-a", "-m", "without")
+    (folder / "__init__.py").write_text("def work(): return 1\n")
+    code, _, err = ab(repository, "HEAD", *words[1:])
+    assert code == 4, err
 
 
 def test_a_program_that_is_not_there_before_it_is_built_can_be_measured(repository: Repository) -> None:

@@ -19,6 +19,7 @@ from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import Command, resolve
 from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.startup import import_finder
+from cachegrind_bench.startup.exchange import CHECKOUT
 from cachegrind_bench.valgrind.options import Collect, Scope, Tool
 from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
 
@@ -130,6 +131,7 @@ def _target(
         held_back=tuple(environment.held_back(place.environ, place.request)),
         collect=collect,
         plugin=_PLUGIN,
+        checkout=place.environ.get(CHECKOUT, ""),
         keep_place=place.keep,
         forks_alike=True,  # a benchmark draws the same bytes wherever it is in its file
     )
