@@ -131,7 +131,7 @@ def list_command(*, last: int, since: str | None, pattern: str | None, form: str
 
 def _watched(store: Store) -> AbstractContextManager[None]:
     """Say in a line that records are read, where that takes long."""
-    return Waiting(output.NOTICES.note).watched(f"the records of {store.url}")
+    return output.watched(f"the records of {store.url}")
 
 
 @command.command(
@@ -217,7 +217,8 @@ def export_command(*, target: str, **options: Any) -> None:
     with opened_store(options) as store:
         pieces = history.export(store, request, output.NOTICES)
         if target != "-":
-            write_atomic(Path(target), pieces, Waiting(output.NOTICES.note), in_place=True)
+            with _watched(store):
+                write_atomic(Path(target), pieces, Waiting(output.NOTICES.note), in_place=True)
             return
         for chunk in iter(lambda: b"".join(islice(pieces, _BATCH)), b""):
             output.write(chunk)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import plain_json
 from cachegrind_bench.usecases import Notices
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.growth import Growth
@@ -30,6 +31,11 @@ def occupy_standard_descriptors() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+
+
+def watched(what: str) -> AbstractContextManager[None]:
+    """Say in a line that this is waited for, where it takes long. Nothing may be written to stdout meanwhile, which a pager may hold back."""
+    return Waiting(NOTICES.note).watched(what)
 
 
 def terminal_width() -> int | None:

@@ -97,10 +97,14 @@ def write_result(source: ResultFile, name: str, options: Mapping[str, Any]) -> N
     result = source.result
     benchmarks = chosen(result, name, options["pattern"])
     if options["html"] is not None:
-        output.write_file(options["html"], _page(source, name, benchmarks, options).encode())
+        with output.watched("the page"):
+            page = _page(source, name, benchmarks, options).encode()
+        output.write_file(options["html"], page)
     if options["export"] is None:
         if options["html"] != "-":
-            output.write(_report(source, benchmarks, options))
+            with output.watched("the report"):
+                report = _report(source, benchmarks, options)
+            output.write(report)
         return
     profiles = _profiles(source, name, benchmarks)
     if options["export"] == _SPEEDSCOPE:

@@ -132,7 +132,11 @@ def _write(view: Trend, options: dict[str, Any]) -> None:
     makers = {"json": _json, "markdown": text.markdown, "html": html.page}
     for kind in _FORMS:
         if options[kind] is not None:
-            output.write_file(options[kind], makers[kind](view).encode())
+            with output.watched(f"the report as {kind}"):
+                report = makers[kind](view).encode()
+            output.write_file(options[kind], report)
     if not options["quiet"] and "-" not in (options[kind] for kind in _FORMS):
         colour = output.wants_colour(options["color"])
-        output.write(text.render(view, width=output.terminal_width(), colour=colour))
+        with output.watched("the report"):
+            shown = text.render(view, width=output.terminal_width(), colour=colour)
+        output.write(shown)
