@@ -71,7 +71,7 @@ def opened(path: Path, flags: int = 0) -> Generator[int]:
 def look(path: Path, *, follow: bool = True) -> str:
     """Return what a program can learn of a path without opening it: kind, permissions, and a file's size and date.
 
-    Of a folder only that it is there: its date moves with everything that comes and goes in it.
+    Of a folder only that it is there, and where links to it lead: its date moves with everything that comes and goes in it.
     """
     try:
         status = os.stat(path, follow_symlinks=follow)
@@ -81,7 +81,13 @@ def look(path: Path, *, follow: bool = True) -> str:
         return reason(error)
     if stat.S_ISREG(status.st_mode):
         return f"{status.st_mode:o} {status.st_size} {status.st_mtime_ns}"
-    return f"{status.st_mode:o}"
+    return f"{status.st_mode:o}{_leads(path)}"
+
+
+def _leads(path: Path) -> str:
+    """Return where a folder is that links lead to, empty without links: another one may have the same names."""
+    real = os.path.realpath(path)
+    return "" if real == path else f" -> {os.fsdecode(real)}"
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
@@ -97,7 +103,7 @@ def names(path: Path) -> str:
             found = sorted(os.fsencode(f"{entry.name}/{_kind(entry)}") for entry in entries)
     except OSError as error:
         return reason(error)
-    return hashlib.sha256(b"\0".join(found)).hexdigest()
+    return hashlib.sha256(b"\0".join(found)).hexdigest() + _leads(path)
 
 
 def content(path: Path) -> str:

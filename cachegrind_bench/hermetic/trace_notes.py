@@ -28,7 +28,7 @@ _IDENTITY = 3  # numbers that identify a file: device, inode, type
 _YOUNG_NS, _LONGEST_READ = 600_000_000_000, 64 << 20
 _HARMLESS = frozenset((b"null", b"zero", b"full", b"random", b"urandom", b"tty", b"ptmx", b"console"))
 _STANDARD = {b"/dev/stdin": b"/dev/fd/0", b"/dev/stdout": b"/dev/fd/1", b"/dev/stderr": b"/dev/fd/2"}
-_OUT_OF_SYSTEM = re.compile(rb"(/(dev|proc|sys)/\.\.(?=/))+")
+_OUT_OF_SYSTEM = re.compile(rb"(/+(dev|proc|sys)(/+\.)*/+\.\.(?=/))+")  # and back to the root
 _OWN_PROC = (b"/proc/self/", b"/proc/thread-self/")
 _MOST_LINKS = 40  # as many as Linux follows
 _FILES_IN_DEV = (b"/dev/shm/", b"/dev/mqueue/")  # programs share these, so what they read there counts
@@ -132,6 +132,8 @@ class Notes:
         """Return the path that this one means, None where it is part of the machine."""
         if leading := _OUT_OF_SYSTEM.match(path):
             path = path[leading.end() :]
+        if b"/../" in path and path.startswith((b"/dev/", b"/sys/")):
+            path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         path = _STANDARD.get(path, path)
         if path.startswith(b"/dev/fd/"):
             path = b"/proc/self" + path[4:]

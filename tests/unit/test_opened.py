@@ -313,6 +313,21 @@ def test_a_link_that_leads_elsewhere_in_each_process_cannot_be_kept(tmp_path: Pa
         notes.read(FILE, os.fsencode(tmp_path / "mounts"), other.pid)
         notes.read(LINK, os.fsencode(tmp_path / "inner"), other.pid)
         notes.read(FILE, b"/dev/../proc/self/cwd/data", other.pid)
+        for way in (
+            "/dev/..",
+            "/proc/self/cwd/..",
+            "/dev/pts/../..",
+            "/sys/kernel/../..",
+            "/dev/./..",
+            "/dev//..",
+            "/sys/../proc/..",
+        ):
+            (tmp_path.parent / "data").write_text("two")
+            (tmp_path / "data").write_text("one")
+            base = str(tmp_path.parent)[1:] if "cwd" not in way else "."
+            more = Notes("/scratch")
+            more.read(FILE, os.fsencode(f"{way}/{base}/data"), other.pid)
+            assert [os.path.realpath(item[1]) for item in more.as_list()] == [os.fsencode(tmp_path.parent / "data")]
         assert notes.incomplete is None
         assert [item[1] for item in notes.as_list()] == [os.fsencode(tmp_path / name) for name in ("inner", "data")]
         other.kill()
@@ -369,3 +384,22 @@ def test_a_name_that_is_not_utf8_is_a_path_like_any_other(tmp_path: Path) -> Non
     assert is_unchanged(item)
     path.write_text("two")
     assert not is_unchanged(item)
+
+
+def test_a_folder_reached_by_a_link_is_another_one_when_that_leads_elsewhere(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "deep" / "file").touch()
+    link = tmp_path / "link"
+    link.symlink_to("one")
+    for path in (link, link / "deep"):
+        for kind in (FILE, LOOK):  # it is opened, or looked at, as chdir does
+            notes = Notes("/scratch")
+            notes.read(kind, os.fsencode(path), os.getpid())
+            (found,) = recording(None, notes.as_list()).inputs
+            assert is_unchanged(found)
+            link.unlink()
+            link.symlink_to("two")
+            assert not is_unchanged(found)
+            link.unlink()
+            link.symlink_to("one")
