@@ -67,7 +67,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def fold(summary: str, content: str) -> str:
     """Return Markdown that is folded under a summary, which may be any text."""
     # GitHub reads no Markdown within a summary, only HTML.
-    title = html.escape(shortened(summary, _LONGEST_SUMMARY))
+    title = html.escape(shortened(summary, _LONGEST_SUMMARY), quote=False)
     # What makes a mention, a reference or an address of what follows.
     title = re.sub(f"@|#|www|{_COLON}", lambda sign: f"{sign[0]}\u200b", title, flags=re.IGNORECASE)
     return f"\n<details><summary>{_unreferenced(title)}</summary>\n\n{content}\n</details>\n"

@@ -67,14 +67,15 @@ def again(job: Job, comparison: Comparison, text: str | None, identity: str | No
         if COMMIT_ID.fullmatch(head):
             lines.append(f"git checkout {head[:12]}{'' if builds else '  # then build or install it, and:'}")
         lines.append(f"{tool}{words}")
-    if any(len(line) > _LONGEST_COMMAND for line in lines):  # cut short, a command would be another one
+    if any(len(line) > _LONGEST_COMMAND or "\n" in line for line in lines):  # cut short, a command would be another one
         lines = ["# the command is too long to be shown: see the workflow"]
-    code = "\n".join(line.replace("`", "'").replace("\n", " ") for line in lines)
+    code = "\n".join(lines)
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
     url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
     link = f" · [the job's log]({url})" if url and event.run_id else ""
     if link and event.run is None and (job.data / PAGE).exists():
         link += f", whose artifact has flame graphs in `{PAGE}`"
-    steps = fold("Repeat it on your machine", f"```sh\n{code}\n```")
+    steps = fold("Repeat it on your machine", f"{fence}sh\n{code}\n{fence}")
     return f"{steps}\n{_environment(comparison.candidate)}{link}\n"
 
 

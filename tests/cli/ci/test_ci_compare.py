@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,8 +46,9 @@ def test_the_report_says_how_to_do_it_again_and_on_what_it_was_done(job: Job) ->
 
 def test_of_a_command_its_words_are_reported_and_only_its_benchmark_is_compared(job: Job) -> None:
     job.pull_request().has(SLOWER, base_run(one(), one(name="of another command")))
-    job.compared("--command", "./a 'b c' \"`id`\" $HOME", "--id", "a")
-    assert "cg-bench run -o candidate.json --id a -- ./a 'b c' ''id'' '$HOME'" in job.report.replace("'\"'\"'", "'")
+    job.compared("--command", "./a 'b c' \"`id` ```sh ```\" $HOME", "--id", "a")
+    (commands,) = re.findall(r"^````sh$(.*?)^````$", job.report, re.MULTILINE | re.DOTALL)
+    assert "cg-bench run -o candidate.json --id a -- ./a 'b c' '`id` ```sh ```' '$HOME'\n" in commands
     assert "of another command" not in job.report
     assert job.outputs["verdict"] == "regression"
 
