@@ -253,12 +253,11 @@ def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
         return Profile(events=profile.events, functions=())
     width = len(profile.events)
     left = {(row.file, row.name): list(row.counts) for row in profile.functions}
+    owed = [0] * width
     for row in empty.functions:
         counts = left.setdefault((row.file, row.name), [0] * width)
         for place, count in enumerate(row.counts):
             counts[place] -= times * count
-    owed = [0] * width
-    for counts in left.values():
         for pair in _TWINS:
             for short, other in (pair, pair[::-1]):
                 taken = max(0, min(-counts[short], counts[other]))
@@ -269,7 +268,8 @@ def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
                 owed[place] -= count
                 counts[place] = 0
     for place, debt in enumerate(owed):
-        _pay(left, place, debt)
+        if debt:
+            _pay(left, place, debt)
     levels = _LEVELS if width == len(EVENTS) else (*_LEVELS, *_PREDICTED)
     for counts in left.values():
         for before, after in (pair for level in levels for pair in pairwise(level)):
