@@ -43,9 +43,8 @@ A commit that has no configuration, or none of the benchmarks that are chosen, i
 Without CANDIDATE, what is measured are your tracked files as they are, committed or not. Files that git does not track are
 not there, and submodules are empty: a set-up command can fill them.
 
-Programs must be those of the worktree. What Python imports from your checkout, as after 'pip install -e .', it imports from
-the worktree; any other package that is installed is the same in both. A set-up command can build or install what belongs to
-the commit.
+Programs must be those of the worktree. What Python would import from your checkout, as after 'pip install -e .', comes from the
+worktree; a copy ('pip install .') is the same in both. A set-up command can build or install what belongs to the commit.
 
 \b
 Exit code: as for 'diff'; 4 if a commit could not be measured.

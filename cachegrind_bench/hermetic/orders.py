@@ -12,7 +12,7 @@ import struct
 import sys
 from typing import Any, NamedTuple, cast
 
-from cachegrind_bench.hermetic.place import Pair
+from cachegrind_bench.hermetic.place import Checkout, Pair
 
 _LENGTH = struct.Struct("=I")
 
@@ -61,7 +61,7 @@ class Orders(NamedTuple):
     placed: Command | None = None  # in its stead where all of `places` can be seen there
     places: tuple[Pair, ...] = ()
     keep_place: str = ""  # why `places` is empty
-    checkout: str = ""  # the user's, where a worktree of it is measured
+    checkout: Checkout | None = None  # where a worktree of it is measured
     sealed: bool = True  # False: executed as it is, and only ended with all that it starts
     stdin: str | None = None
     stdout: str | None = None  # None: the launcher's
@@ -147,7 +147,8 @@ def read_orders(descriptor: int) -> Orders:
     orders = Orders(*marshal.loads(_read_exactly(descriptor, length)))
     placed = None if orders.placed is None else Command(*orders.placed)
     clock = None if orders.clock is None else Clock(*orders.clock)
-    return orders._replace(command=Command(*orders.command), placed=placed, clock=clock)
+    checkout = None if orders.checkout is None else Checkout(*orders.checkout)
+    return orders._replace(command=Command(*orders.command), placed=placed, clock=clock, checkout=checkout)
 
 
 def _read_exactly(descriptor: int, length: int) -> bytes:

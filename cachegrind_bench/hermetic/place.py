@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from cachegrind_bench.hermetic.files import opened
+from cachegrind_bench.startup.exchange import WORKTREE
 
 # Every Linux has /mnt (Filesystem Hierarchy Standard). It is covered in the program's mount namespace alone.
 BASE = "/mnt"
@@ -82,7 +84,7 @@ class Translation:
         """Return a word of the command, or a variable's value, as the program gets it."""
         for real, seen in self.pairs:
             if real in text:
-                text = re.sub(_BEFORE + re.escape(real) + _AFTER, rf"\1{seen}", text)
+                text = re.sub(_BEFORE + re.escape(real) + _AFTER, r"\1" + seen.replace("\\", r"\\"), text)
         return text
 
     def real(self, text: str) -> str:
@@ -123,44 +125,80 @@ class Restored:
 _LONGEST = 16 << 20
 _PLACED = tuple(folder.encode() + b"/" for folder in (PROJECT, VENV, PLUGIN))
 _TEXTS = (b".pth", b"/pyvenv.cfg", b"/direct_url.json")
-_ENDS = b"/\"'\n\r\\ "  # what may follow a folder's path in a text
+# What may not be before a folder's path in a text, and what may follow it, with the rest of the path.
+_BEGINS, _GOES_ON = rb"(?<![\w.~+@%\x80-\xff-])", rb"(?=[/\"'\n\r\\ ]|\Z)(?=([^\"'\n\r\\]*))"
 # Types of marshal's strings, with and without FLAG_REF: a length of one byte, or of four.
 _SHORT, _LONG, _GROWN = frozenset(b"zZ\xfa\xda"), frozenset(b"sautA\xf3\xe1\xf5\xf4\xc1"), {0x7A: 0x61, 0x5A: 0x41}
 
 
-def with_checkout(pairs: tuple[Pair, ...], checkout: str, cwd: str) -> tuple[Pair, ...]:
-    """Return these pairs, and that of a checkout for a program in a worktree of it: what an editable install names is there."""
-    worktree = project_of(cwd, None) if checkout else None
-    if worktree is None:
-        return pairs
-    found = {checkout: Translation(pairs).seen(worktree), **dict(pairs)}
-    return tuple(sorted(found.items(), key=_innermost_first))
+class Checkout(NamedTuple):
+    """The top of the user's checkout, that of the worktree of it which is measured, and the checkout's folders that git does not track."""
+
+    top: str
+    worktree: str
+    untracked: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Checkout | None:
+        """Return the one that these variables name; None if no worktree is measured."""
+        import json  # only here; the launcher does not read it
+
+        if WORKTREE not in environ:
+            return None
+        top, worktree, untracked = json.loads(environ[WORKTREE])
+        return cls(top, worktree, tuple(untracked))
+
+    def moved(self, path: str) -> str | None:
+        """Return where in the worktree an absolute path leads that leads into the checkout, by links or not; None for others and for what is untracked."""
+        real = os.path.realpath(path) if os.path.isabs(path) else ""
+        others = any(is_below(real, folder) for folder in (self.worktree, *self.untracked))
+        return None if others or not is_below(real, self.top) else self.worktree + real[len(self.top) :]
+
+    def replacements(self, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+        """Return these pairs, and the one by which the checkout is seen as the worktree."""
+        found = {self.top: Translation(pairs).seen(self.worktree), **dict(pairs)}
+        return tuple(sorted(found.items(), key=_innermost_first))
 
 
-def rewritten(path: bytes, places: Translation, pairs: tuple[Pair, ...]) -> bytes | None:
-    """Return what is to be read at this path, as the program names it, by these pairs; None if that is what is there."""
+def rewritten(
+    path: bytes, places: Translation, replaced: tuple[Pair, ...], checkout: Checkout | None = None
+) -> bytes | None:
+    """Return what is to be read at this path, with these folders replaced; None if that is what is there."""
     name = os.path.basename(path)
-    ours = name.startswith(b"__editable__")
-    compiled = name.endswith(b".pyc") and (ours or path.startswith(_PLACED))
-    if not compiled and not path.endswith(_TEXTS) and not (ours and name.endswith(b".py")):
+    editable = b"editable" in name  # the finders of setuptools, hatch, PDM, meson-python and scikit-build-core
+    compiled = name.endswith(b".pyc") and (editable or path.startswith(_PLACED))
+    if not compiled and not path.endswith(_TEXTS) and not (editable and name.endswith(b".py")):
         return None
     try:
         with opened(places.real_bytes(path)) as descriptor, open(descriptor, "rb", 0, closefd=False) as file:
             data = file.read(_LONGEST + 1) or b""  # a pipe with a writer, but nothing in it, has None
     except OSError:
         return None
+    if len(data) > _LONGEST:
+        return None
     found = data
-    for real, seen in pairs:
-        found = (_in_marshal if compiled else _in_text)(found, os.fsencode(real), seen.encode())
-    return None if found == data or len(data) > _LONGEST else found
+    if checkout and path.endswith(b".pth"):
+        lines = (os.fsdecode(line) for line in data.split(b"\n"))
+        found = b"\n".join(os.fsencode(checkout.moved(line) or line) for line in lines)
+    for real, seen in replaced:
+
+        def is_meant(named: bytes, real: str = real) -> bool:
+            return checkout is None or real != checkout.top or checkout.moved(os.fsdecode(named)) is not None
+
+        found = (_in_marshal if compiled else _in_text)(found, os.fsencode(real), os.fsencode(seen), is_meant)
+    if found != data and len(found) == len(data) and name.endswith(b".py"):
+        found += b"\n"  # else what is compiled of it here would be taken for what the file itself is compiled to
+    return None if found == data else found
 
 
-def _in_text(data: bytes, real: bytes, seen: bytes) -> bytes:
-    first, *rest = data.split(real)
-    return first + b"".join((seen if not part or part[0] in _ENDS else real) + part for part in rest)
+def _in_text(data: bytes, real: bytes, seen: bytes, is_meant: Callable[[bytes], bool]) -> bytes:
+    def replaced(match: re.Match[bytes]) -> bytes:
+        return seen if is_meant(real + match[1]) else real
+
+    return re.sub(_BEGINS + re.escape(real) + _GOES_ON, replaced, data)
 
 
-def _in_marshal(data: bytes, real: bytes, seen: bytes) -> bytes:
+def _in_marshal(data: bytes, real: bytes, seen: bytes, is_meant: Callable[[bytes], bool]) -> bytes:
     """Replace where a string begins with the path, and mend its length."""
     found, done, at = bytearray(), 0, data.find(real)
     while at >= 0:
@@ -168,7 +206,8 @@ def _in_marshal(data: bytes, real: bytes, seen: bytes) -> bytes:
         length = data[at - 1] if short else int.from_bytes(data[at - 4 : at], "little")
         end = at + length
         known = short or (at >= 5 and data[at - 5] in _LONG)
-        if known and len(real) <= length and end <= len(data) and data[at + len(real) : at + len(real) + 1] == b"/":
+        whole = data[at:end] == real or data[at:end].startswith(real + b"/")
+        if known and whole and end <= len(data) and is_meant(data[at:end]):
             text = seen + data[at + len(real) : end]
             kind = data[at - 2] if short else data[at - 5]
             start = at - (2 if short else 5)

@@ -20,7 +20,7 @@ from cachegrind_bench.hermetic.files import stamp_of
 from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture
 from cachegrind_bench.hermetic.listings import Listings
-from cachegrind_bench.hermetic.place import Translation, rewritten, with_checkout
+from cachegrind_bench.hermetic.place import Translation, rewritten
 from cachegrind_bench.hermetic.process_memory import ancestors_of, executing, group_of, peak_memory_kb, peek
 from cachegrind_bench.hermetic.syscall_filter import AFFINITY, PLAIN_READING_MASK, TO_THREADS
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
@@ -60,7 +60,10 @@ class Supervisor:
         self.listener = listener
         self._orders = orders
         self._places = Translation(orders.places)
-        self._pairs_in_files = with_checkout(orders.places, orders.checkout, orders.command.cwd)
+        checkout = orders.checkout
+        self._replaced = (
+            orders.places if checkout is None else checkout.replacements(orders.places)
+        )  # in files of Python's
         # Reasons, by part of the seal that turned out not to hold.
         self.failures: dict[str, str] = {}
         self._at_random_pinned = False
@@ -200,11 +203,11 @@ class Supervisor:
 
     def _open(self, ident: int, thread: int, address: int, flags: int) -> None:
         """Hand out a file of fixed bytes when a random device is opened, or one with the machine's state."""
-        longest = _LONGEST_PATH if self._libraries_by_path or self._pairs_in_files else _LONGEST_NAME
+        longest = _LONGEST_PATH if self._libraries_by_path or self._replaced else _LONGEST_NAME
         name = b"".join(peek(thread, address, longest).partition(b"\0")[:2])
         if name in self._libraries_by_path:
             self.libraries.add(self._libraries_by_path[name])
-        if self._pairs_in_files:
+        if self._replaced:
             self._open_copy(ident, thread, name[:-1], flags)
         if name == fake_proc.MAPS:
             self._open_maps(ident, thread, address, flags)
@@ -258,10 +261,10 @@ class Supervisor:
         return descriptor
 
     def _open_copy(self, ident: int, thread: int, path: bytes, flags: int) -> None:
-        """Hand out a copy of a file that has the project's constant path, if this one has its real one."""
+        """Hand out a copy of a file of Python's that names folders as the program sees them, if this one does not."""
         if not path.startswith(b"/"):
             path = os.readlink(b"/proc/%d/cwd" % thread) + b"/" + path
-        data = rewritten(path, self._places, self._pairs_in_files)
+        data = rewritten(path, self._places, self._replaced, self._orders.checkout)
         if data is not None:
             self._hand_out(ident, data, flags)
 

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.orders import Clock
-from cachegrind_bench.hermetic.place import Translation, with_checkout
+from cachegrind_bench.hermetic.place import Checkout
 from cachegrind_bench.measure.command import Command, default_id
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
 from cachegrind_bench.region import VARIABLE as REGIONS_VARIABLE
-from cachegrind_bench.startup.exchange import CHECKOUT
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
 from cachegrind_bench.valgrind.runner import Target
 
@@ -60,16 +59,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     def variables(self) -> dict[str, str]:
         """The variables the program is to see, not yet padded."""
         own = {REGIONS_VARIABLE: "1"} if self.collect.scope is Scope.REGIONS else {}
-        found = environment.compose(self.environ, self.request, own)
-        if "PYTHONPATH" in found and self.checkout:
-            moved = Translation(with_checkout((), self.checkout, str(self.cwd)))
-            found["PYTHONPATH"] = moved.seen(found["PYTHONPATH"])
-        return found
-
-    @property
-    def checkout(self) -> str:
-        """The user's, where a worktree of it is measured; else empty."""
-        return self.environ.get(CHECKOUT, "")
+        return environment.compose(self.environ, self.request, own)
 
     @property
     def schedule(self) -> tuple[int, ...]:
@@ -97,7 +87,7 @@ def target_of(plan: Plan) -> Target:
         cpu=plan.cpu,
         timeout_ms=plan.timeout_ms,
         clock=plan.clock,
-        checkout=plan.checkout,
+        checkout=Checkout.of(plan.environ),
         keep_place="as --keep-place asks for" if plan.keep_place else "",
         ignore_status=plan.ignore_exit_status,
         held_back=tuple(environment.held_back(plan.environ, plan.request)),

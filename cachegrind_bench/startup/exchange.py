@@ -22,6 +22,8 @@ FIRST = 10_000
 WAITING = -2
 # The variable with the top of the user's checkout, where a worktree of another commit is measured.
 CHECKOUT = "CG_BENCH_CHECKOUT"
+# The one with what `hermetic.place.Checkout` is then made of, as JSON.
+WORKTREE = "CG_BENCH_WORKTREE"
 # The one with the folder of results that its commits share, for --cached.
 RESULTS = "CG_BENCH_RESULTS"
 # The one with a file that names what was checked out, which is dated before it is measured.

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, StoreError, UsageError
 from cachegrind_bench.hermetic import files
+from cachegrind_bench.hermetic.place import Checkout
 from cachegrind_bench.hermetic.trace_notes import LIST, Input, Recording, is_unchanged, merged
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Status
@@ -190,10 +191,12 @@ def key_of(
         "id": plan.benchmark_id,
         "variables": sorted(plan.variables.items()),
         "setup": setup,
+        "folder": os.path.realpath(plan.cwd),  # of which the plan may have the name of a link
         "plan": {name: repr(value) for name, value in msgspec.structs.asdict(plan).items() if name not in _NOT_AS_SUCH},
     }
-    if plan.checkout:
-        document["checkout"] = plan.checkout
+    checkout = Checkout.of(plan.environ)
+    if checkout is not None:
+        document["checkout"] = [checkout.top, *checkout.untracked]
     text = json.dumps(document, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -22,10 +22,11 @@ from cachegrind_bench import process
 from cachegrind_bench.config.load import load
 from cachegrind_bench.config.source import OWN_FILE, as_own_file, find
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
+from cachegrind_bench.hermetic.place import Checkout
 from cachegrind_bench.model.codec import ResultFile, encode
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import some
-from cachegrind_bench.startup.exchange import CHECKED_OUT, CHECKOUT, RESULTS
+from cachegrind_bench.startup.exchange import CHECKED_OUT, CHECKOUT, RESULTS, WORKTREE
 from cachegrind_bench.startup.removal import remove
 from cachegrind_bench.store.durable import check_writable, make_folder, read_file, write_atomic
 from cachegrind_bench.usecases.checkout_dates import note_files
@@ -34,7 +35,7 @@ from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_regular_result
 from cachegrind_bench.usecases.saving import left_if_unwritten
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
-from cachegrind_bench.vcs.git import Git, top_folder, without_repository
+from cachegrind_bench.vcs.git import Git, top_folder, untracked_folders, without_repository
 from cachegrind_bench.vcs.worktree import changes_as_commit, own_folder, worktree
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 _SIDES = "base.json", "candidate.json"
 _SHOWN = 5
+_OWN = str(Path(__file__).parents[2])  # what a folder of PYTHONPATH is that we are imported from
 # These are for a measurement of the user's own, whose result is stored, named or cut into shards.
 NOT_FOR_RUN = frozenset(
     f"CG_BENCH_{name}"
@@ -101,8 +103,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             if "--" not in words:
                 self._configure(sha, tree, place)
             self._lay_files(tree)
-            checkout = top_folder(repository.cwd.resolve())  # a worker's clone has no work tree
-            environ = without_repository(repository.environ) | ({} if checkout is None else {CHECKOUT: str(checkout)})
+            environ = self._environ(tree)
             if self.results is not None:
                 environ[RESULTS] = str(self.results)
                 environ[CHECKED_OUT] = str(self.folder / "files")
@@ -124,6 +125,18 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 f"{sha[:12]} could not be measured: cg-bench run ended with {done.end}",
                 hint="its output is above; benchmarks and configuration are those of that commit",
             )
+
+    def _environ(self, tree: Path) -> dict[str, str]:
+        """Return the variables under which this worktree is measured: PYTHONPATH leads into it where it led into the checkout."""
+        repository, environ = self.repository, without_repository(self.repository.environ)
+        top = top_folder(repository.cwd.resolve())
+        if top is None or repository.run("rev-parse", "--is-inside-work-tree").stdout.strip() != b"true":
+            return environ  # a worker's clone has no work tree
+        checkout = Checkout(str(top), os.path.realpath(tree), untracked_folders(Git(top, environ, repository.waiting)))
+        paths = environ.get("PYTHONPATH", "").split(os.pathsep)
+        paths = [path if path == _OWN else checkout.moved(path) or path for path in paths]
+        found = {CHECKOUT: str(top), WORKTREE: json.dumps(checkout), "PYTHONPATH": os.pathsep.join(paths)}
+        return environ | {name: value for name, value in found.items() if value}
 
     def side(self, name: str, sha: str, words: Sequence[str], *, limit: int = DEFAULT_LIMIT) -> Side:
         """Measure this commit, which the user calls so, in the same way, and return it as a side of a comparison.

@@ -18,7 +18,7 @@ from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.launch import Outcome, Output, launch
 from cachegrind_bench.hermetic.orders import GRACE_MS, SEED, Clock, Command, Orders
-from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
+from cachegrind_bench.hermetic.place import NOWHERE, Checkout, Translation, pairs_of
 from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
@@ -49,7 +49,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     padding: bool = True
     plugin: str | None = None  # the folder of our package, where it is imported
     keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
-    checkout: str = ""  # see Orders
+    checkout: Checkout | None = None  # see Orders
     timeout_ms: int | None = None
     grace_ms: int = GRACE_MS  # see orders
     clock: Clock | None = None

@@ -41,6 +41,8 @@ _OF_ANOTHER_REPOSITORY = _OF_ONE_COMMAND | {
         *("OBJECT_DIRECTORY", "ALTERNATE_OBJECT_DIRECTORIES", "QUARANTINE_PATH"),
     )
 }
+_OF_CACHES = frozenset((b"__pycache__", b".cg-bench"))
+_MOST_FOLDERS = 500  # all are in one variable, which takes 128 KiB
 _OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed is at its start
 # No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, no refusal of
 # line ends, which are the user's business, the real parents where history was replaced, no remote that is a command,
@@ -203,6 +205,17 @@ def _command(arguments: Sequence[str]) -> str:
 def top_folder(cwd: Path) -> Path | None:
     """Return the top of the git work tree around a folder, None outside of one. Does not ask git, which may be missing."""
     return next((folder for folder in (cwd, *cwd.parents) if os.path.lexists(folder / ".git")), None)
+
+
+def untracked_folders(git: Git) -> tuple[str, ...]:
+    """Return the folders of this checkout in which git tracks nothing, ignored ones and other repositories, too; MeasurementError as `text`."""
+    done = git.run("ls-files", "--others", "--directory", "-z", timeout=_HISTORY_TIMEOUT_S)
+    if done.status != 0:
+        raise git.failed(done, "ls-files")
+    names = done.stdout.split(b"\0")
+    folders = [name.rstrip(b"/") for name in names if name.endswith(b"/")]
+    found = [os.fsdecode(name) for name in folders if os.path.basename(name) not in _OF_CACHES][:_MOST_FOLDERS]
+    return tuple(os.path.join(git.cwd, name) for name in found)
 
 
 def folders_up(cwd: Path) -> list[Path]:

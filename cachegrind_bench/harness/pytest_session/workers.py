@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError
 from cachegrind_bench.hermetic import environment
-from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of, venv_of
+from cachegrind_bench.hermetic.place import NOWHERE, Checkout, Translation, pairs_of, venv_of
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT
 from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import Command, resolve
 from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.startup import import_finder
-from cachegrind_bench.startup.exchange import CHECKOUT
 from cachegrind_bench.valgrind.options import Collect, Scope, Tool
 from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
 
@@ -131,7 +130,7 @@ def _target(
         held_back=tuple(environment.held_back(place.environ, place.request)),
         collect=collect,
         plugin=_PLUGIN,
-        checkout=place.environ.get(CHECKOUT, ""),
+        checkout=Checkout.of(place.environ),
         keep_place=place.keep,
         forks_alike=True,  # a benchmark draws the same bytes wherever it is in its file
     )
