@@ -327,7 +327,8 @@ def test_a_link_that_leads_elsewhere_in_each_process_cannot_be_kept(tmp_path: Pa
             base = str(tmp_path.parent)[1:] if "cwd" not in way else "."
             more = Notes("/scratch")
             more.read(FILE, os.fsencode(f"{way}/{base}/data"), other.pid)
-            assert [os.path.realpath(item[1]) for item in more.as_list()] == [os.fsencode(tmp_path.parent / "data")]
+            (found,) = taken(more).inputs
+            assert os.path.realpath(found.path) == str(tmp_path.parent / "data")
         assert notes.incomplete is None
         assert [item[1] for item in notes.as_list()] == [os.fsencode(tmp_path / name) for name in ("inner", "data")]
         other.kill()
@@ -396,7 +397,7 @@ def test_a_folder_reached_by_a_link_is_another_one_when_that_leads_elsewhere(tmp
         for kind in (FILE, LOOK):  # it is opened, or looked at, as chdir does
             notes = Notes("/scratch")
             notes.read(kind, os.fsencode(path), os.getpid())
-            (found,) = recording(None, notes.as_list()).inputs
+            (found,) = taken(notes).inputs
             assert is_unchanged(found)
             link.unlink()
             link.symlink_to("two")
