@@ -130,10 +130,7 @@ class Notes:
 
     def _actual(self, kind: str, path: bytes, thread: int) -> bytes | None:
         """Return the path that this one means, None where it is part of the machine."""
-        if leading := _OUT_OF_SYSTEM.match(path):
-            path = path[leading.end() :]
-        if b"/../" in path and path.startswith((b"/dev/", b"/sys/")):
-            path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        path = _without_detour(path)
         path = _STANDARD.get(path, path)
         if path.startswith(b"/dev/fd/"):
             path = b"/proc/self" + path[4:]
@@ -174,6 +171,15 @@ class Notes:
             return None
         young = time.time_ns() - max(mark[3:]) < _YOUNG_NS and status.st_size <= _LONGEST_READ
         return (FILE, files.content(path) if young else "", mark)
+
+
+def _without_detour(path: bytes) -> bytes:
+    """Return a path that goes through /dev, /sys or /proc and out again as one that does not."""
+    if leading := _OUT_OF_SYSTEM.match(path):
+        path = path[leading.end() :]
+    if b"/../" in path and path.startswith((b"/dev/", b"/sys/")):
+        path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    return path
 
 
 def _links(path: bytes) -> Iterator[bytes]:
