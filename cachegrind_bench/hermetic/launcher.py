@@ -74,6 +74,7 @@ def _guard(launcher: int, orders: Orders, lock: int, report_fd: int) -> NoReturn
     A program whose system calls are not filtered can do that to it, and so can whoever runs out of memory.
     """
     wakeup, cg_bench = _wakeups(), os.getppid()
+    _interrupt_each_second()
     late = math.inf if orders.timeout_ms is None else time.monotonic() + orders.timeout_ms / 1000 + _LATE_S
     why, gone = "", False
     while not (why or gone):
@@ -98,7 +99,7 @@ def _guard(launcher: int, orders: Orders, lock: int, report_fd: int) -> NoReturn
         os.read(0, 1)
         end = time.monotonic() + _LONGEST_DEATH_S  # of cg-bench, if it was killed: its descriptors go first
         while os.getppid() == cg_bench and time.monotonic() < end:
-            time.sleep(0.001)
+            _pause(0.001)
         gone = os.getppid() != cg_bench
     if gone:
         _remove_scratch(orders, lock)
@@ -114,6 +115,18 @@ def _wakeups() -> int:
     signal.signal(signal.SIGCHLD, _wake_up)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})  # whoever started cg-bench may block it
     return wakeup
+
+
+def _interrupt_each_second() -> None:
+    """Let no wait be longer than a second, nor what is waited for be late: the program can write to our /proc/PID/timerslack_ns."""
+    signal.signal(signal.SIGALRM, _wake_up)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+    signal.setitimer(signal.ITIMER_REAL, 1, 1)
+
+
+def _pause(seconds: float) -> None:
+    """Wait. Not by time.sleep, which an alarm does not end, even when it is late."""
+    select.select([], [], [], seconds)
 
 
 def _wake_up(number: int, frame: object) -> None:
@@ -141,7 +154,7 @@ def _kill_descendants(statuses: dict[int, int]) -> int:
             killed.add(pid)
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(0.002)
+        _pause(0.002)
     return len(killed)
 
 
@@ -185,11 +198,7 @@ class _Launch:
     def run(self) -> Report:
         kernel.become_subreaper()
         wakeup = _wakeups()
-        # Receiving a notification blocks for good if its sender was killed meanwhile (kernels up to 6.10): the alarm
-        # interrupts that.
-        signal.signal(signal.SIGALRM, _wake_up)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
-        signal.setitimer(signal.ITIMER_REAL, 1, 1)
+        _interrupt_each_second()  # receiving a notification blocks for good if its sender was killed (kernels up to 6.10)
         if self.recorder is not None and self.orders.stdin:
             self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.orders.stdin)), os.getpid())
         started_ns = time.monotonic_ns()

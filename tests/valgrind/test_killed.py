@@ -381,6 +381,26 @@ def test_a_thread_of_cg_bench_that_is_newer_than_the_filter_is_not_signalled(cg_
     assert finished.code == 0, finished.stdout + finished.stderr
 
 
+# Has the timers of what watches over it be late by centuries; not cg-bench's own, which ends with them.
+LATE_TIMERS = """
+import os, time
+pid = os.getppid()
+for _ in range(2):
+    with open(f"/proc/{pid}/timerslack_ns", "w") as file:
+        file.write("9000000000000000000")
+    pid = int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+time.sleep(1000)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the timers of another process")
+def test_a_program_cannot_have_the_launcher_be_late(cg_bench: CgBench) -> None:
+    finished = cg_bench.run(sys.executable, "-c", LATE_TIMERS, options=["--timeout", "2"])
+    assert finished.code == 4
+    assert "the command ran longer than 2 s" in finished.stderr  # and no guard had to end it
+
+
 # Stops or kills the launcher, with `b` its guard as well, without the filter that refuses it. There is a daemon by then.
 UNFILTERED = (
     PARENT_OF
