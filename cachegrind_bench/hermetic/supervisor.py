@@ -61,9 +61,8 @@ class Supervisor:
         self._orders = orders
         self._places = Translation(orders.places)
         checkout = orders.checkout
-        self._replaced = (
-            orders.places if checkout is None else checkout.replacements(orders.places)
-        )  # in files of Python's
+        # In files of Python's.
+        self._replaced = orders.places if checkout is None else checkout.replacements(orders.places)
         # Reasons, by part of the seal that turned out not to hold.
         self.failures: dict[str, str] = {}
         self._at_random_pinned = False

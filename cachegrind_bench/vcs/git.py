@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -42,7 +43,7 @@ _OF_ANOTHER_REPOSITORY = _OF_ONE_COMMAND | {
     )
 }
 _OF_CACHES = frozenset((b"__pycache__", b".cg-bench"))
-_MOST_FOLDERS = 500  # all are in one variable, which takes 128 KiB
+_LONGEST_FOLDERS = 20_000  # bytes of their names: all are in one variable, which takes 128 KiB
 _OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed is at its start
 # No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, no refusal of
 # line ends, which are the user's business, the real parents where history was replaced, no remote that is a command,
@@ -208,14 +209,22 @@ def top_folder(cwd: Path) -> Path | None:
 
 
 def untracked_folders(git: Git) -> tuple[str, ...]:
-    """Return the folders of this checkout in which git tracks nothing, ignored ones and other repositories, too; MeasurementError as `text`."""
+    """Return the folders of this checkout in which git tracks nothing, ignored ones and other repositories, too, the uppermost first.
+
+    Of very many, only some. MeasurementError as `text`.
+    """
     done = git.run("ls-files", "--others", "--directory", "-z", timeout=_HISTORY_TIMEOUT_S)
     if done.status != 0:
         raise git.failed(done, "ls-files")
     names = done.stdout.split(b"\0")
-    folders = [name.rstrip(b"/") for name in names if name.endswith(b"/")]
-    found = [os.fsdecode(name) for name in folders if os.path.basename(name) not in _OF_CACHES][:_MOST_FOLDERS]
-    return tuple(os.path.join(git.cwd, name) for name in found)
+    folders = sorted((name.rstrip(b"/") for name in names if name.endswith(b"/")), key=lambda name: name.count(b"/"))
+    folders = [name for name in folders if os.path.basename(name) not in _OF_CACHES]
+    lengths = accumulate(len(str(git.cwd)) + len(name) for name in folders)
+    return tuple(
+        os.path.join(git.cwd, os.fsdecode(name))
+        for name, length in zip(folders, lengths, strict=True)
+        if length < _LONGEST_FOLDERS
+    )
 
 
 def folders_up(cwd: Path) -> list[Path]:

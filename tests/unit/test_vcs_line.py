@@ -26,7 +26,7 @@ from cachegrind_bench.vcs import commits, objects
 from cachegrind_bench.vcs import worktree as worktrees
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.diff import hunks
-from cachegrind_bench.vcs.git import Git
+from cachegrind_bench.vcs.git import Git, untracked_folders
 from cachegrind_bench.vcs.objects import Entry, Objects
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, own_folder, worktree
@@ -780,3 +780,24 @@ def test_changes_that_git_cannot_read_are_no_unchanged_tree(repository: Reposito
     (repository.path / ".git" / "index").write_bytes(b"damaged")
     with pytest.raises(MeasurementError, match="git add failed"):
         changes_as_commit(revisions(repository))
+
+
+def test_folders_that_git_does_not_track_are_found_the_uppermost_first(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repository", git_environment(tmp_path))
+    for name in ("a/deep", "ignored/deep", "src/b\udcff\n", "src/__pycache__"):
+        (repository.path / name).mkdir(parents=True)
+        (repository.path / name / "file").touch()
+    for name in (".gitignore", "src/tracked"):
+        (repository.path / name).write_text("ignored\n")
+    Repository(repository.path / "src" / "clone", repository.environ).commit()
+    repository.git("add", ".gitignore", "src/tracked")
+    repository.commit()
+    git = Git(repository.path, repository.environ)
+    names = ["a", "ignored", "src/b\udcff\n", "src/clone"]
+    assert sorted(untracked_folders(git)) == [str(repository.path / name) for name in names]
+    for number in range(2000):
+        (repository.path / "src" / f"more{number:060}").mkdir()
+        (repository.path / "src" / f"more{number:060}" / "file").touch()
+    found = untracked_folders(git)
+    assert {str(repository.path / "a"), str(repository.path / "ignored")} < set(found)
+    assert sum(map(len, found)) < 30_000
