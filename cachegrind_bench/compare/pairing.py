@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice, takewhile
 from operator import attrgetter
 from typing import TypeVar
@@ -57,6 +57,7 @@ class Source(msgspec.Struct, frozen=True):
     candidate: str | None
 
 
+@lru_cache(maxsize=10_000)
 def is_included(path: str) -> bool:
     """Return whether code of this file is in files of its users: a header, or a library of Rust."""
     return _INCLUDED.search(path) is not None
