@@ -196,7 +196,7 @@ def key_of(
     }
     checkout = Checkout.of(plan.environ)
     if checkout is not None:
-        document["checkout"] = [checkout.top, *checkout.untracked]
+        document["checkout"] = checkout.top  # not what is untracked: stores come into it while commits are measured
     text = json.dumps(document, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
