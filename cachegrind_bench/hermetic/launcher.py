@@ -74,7 +74,6 @@ def _guard(launcher: int, orders: Orders, lock: int, report_fd: int) -> NoReturn
     A program whose system calls are not filtered can do that to it, and so can whoever runs out of memory.
     """
     wakeup, cg_bench = _wakeups(), os.getppid()
-    _interrupt_each_second()
     late = math.inf if orders.timeout_ms is None else time.monotonic() + orders.timeout_ms / 1000 + _LATE_S
     why, gone = "", False
     while not (why or gone):
@@ -107,21 +106,22 @@ def _guard(launcher: int, orders: Orders, lock: int, report_fd: int) -> NoReturn
 
 
 def _wakeups() -> int:
-    """Have SIGCHLD interrupt, and return the descriptor that is readable then."""
+    """Have SIGCHLD interrupt, and an alarm each second, and return the descriptor that is readable then.
+
+    The alarm ends what would be late, or never: the program can write to our /proc/PID/timerslack_ns, and receiving a
+    notification blocks for good if its sender was killed meanwhile (kernels up to 6.10).
+    """
     wakeup, notify = os.pipe()
     os.set_blocking(notify, False)
     os.set_blocking(wakeup, False)
     signal.set_wakeup_fd(notify, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, _wake_up)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})  # whoever started cg-bench may block it
-    return wakeup
-
-
-def _interrupt_each_second() -> None:
-    """Let no wait be longer than a second, nor what is waited for be late: the program can write to our /proc/PID/timerslack_ns."""
-    signal.signal(signal.SIGALRM, _wake_up)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+    for number in signal.SIGCHLD, signal.SIGALRM:
+        signal.signal(number, _wake_up)
+    signal.pthread_sigmask(
+        signal.SIG_UNBLOCK, {signal.SIGCHLD, signal.SIGALRM}
+    )  # whoever started cg-bench may block them
     signal.setitimer(signal.ITIMER_REAL, 1, 1)
+    return wakeup
 
 
 def _pause(seconds: float) -> None:
@@ -198,7 +198,6 @@ class _Launch:
     def run(self) -> Report:
         kernel.become_subreaper()
         wakeup = _wakeups()
-        _interrupt_each_second()  # receiving a notification blocks for good if its sender was killed (kernels up to 6.10)
         if self.recorder is not None and self.orders.stdin:
             self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.orders.stdin)), os.getpid())
         started_ns = time.monotonic_ns()
