@@ -15,12 +15,12 @@ _MOST_PASSES = 100_000  # one removes a level of folders; something may still wr
 
 
 def remove(path: str) -> None:
-    """Remove a folder with all that is in it, or else what is there, but nothing that a link leads to. OSError if something stays."""
-    if _is_folder(path):
+    """Remove a folder with all in it, or else what is there, but nothing that a link leads to or that is mounted. OSError if something stays."""
+    if not _is_folder(path):
+        Real.unlink(path)
+    elif not _removed_empty(path):
         empty_folder(path)
         Real.rmdir(path)
-    else:
-        Real.unlink(path)
 
 
 def remove_own_file(path: str) -> None:
@@ -57,17 +57,21 @@ def empty_folder(path: str, keep: Container[str] = ()) -> None:
 
 
 def _take_away(entry: os.DirEntry[str], top: str, numbers: Iterator[int]) -> None:
-    """Remove a file, or a folder with its files; folders in it are moved to the top."""
+    """Remove a file, or a folder with its files; folders in it are moved to the top.
+
+    One that something is mounted on can be neither removed nor moved, and is left alone: what is there is not the program's.
+    """
     if not entry.is_dir(follow_symlinks=False):
         Real.unlink(entry.path)
+        return
+    if _removed_empty(entry.path):
         return
     _open_up(entry.path)
     stays: OSError | None = None
     for inner in list(Real.scandir(entry.path)):
         try:
             if inner.is_dir(follow_symlinks=False):
-                _open_up(inner.path)  # its `..` changes, so it must be writable
-                Real.rename(inner.path, next(path for path in (f"{top}/moved.{n}" for n in numbers) if _is_free(path)))
+                _move(inner.path, next(path for path in (f"{top}/moved.{n}" for n in numbers) if _is_free(path)))
             else:
                 Real.unlink(inner.path)
         except FileNotFoundError:
@@ -77,6 +81,25 @@ def _take_away(entry: os.DirEntry[str], top: str, numbers: Iterator[int]) -> Non
     if stays is not None:
         raise stays
     Real.rmdir(entry.path)
+
+
+def _removed_empty(path: str) -> bool:
+    """Remove a folder if it is empty. OSError if it can be removed in no case."""
+    try:
+        Real.rmdir(path)
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+            raise
+        return False
+    return True
+
+
+def _move(path: str, to: str) -> None:
+    try:
+        Real.rename(path, to)
+    except PermissionError:  # its `..` changes, so it must be writable
+        _open_up(path)
+        Real.rename(path, to)
 
 
 def _is_folder(path: str) -> bool:

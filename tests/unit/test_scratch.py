@@ -6,6 +6,8 @@ import contextlib
 import fcntl
 import os
 import stat
+import subprocess
+import sys
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.pytest_plugin.inner import run
 from cachegrind_bench.startup.os_functions import Real
 from cachegrind_bench.startup.removal import empty_folder
+from tests.conftest import ROOT
 from tests.unit.samples import nest, run_without_rights
 
 if TYPE_CHECKING:
@@ -102,6 +105,34 @@ def test_what_a_link_in_place_of_a_folder_leads_to_is_not_emptied(tmp_path: Path
     with pytest.raises(NotADirectoryError):
         empty_folder(str(tmp_path / "link"))
     assert os.listdir(precious) == ["file"]
+    assert stat.S_IMODE(precious.stat().st_mode) == 0o755
+
+
+def test_what_a_program_has_mounted_is_neither_opened_nor_emptied(tmp_path: Path) -> None:
+    precious, folder = tmp_path / "precious", tmp_path / "tmp"
+    (precious / "folder").mkdir(parents=True, mode=0o755)
+    (precious / "file").touch()
+    places = (folder / "at the top", folder / "a folder" / "below", tmp_path / "itself")
+    for place in places:
+        place.mkdir(parents=True)
+    (folder / "file").touch()
+    script = 'for place in "$@"; do mount --bind precious "$place" || exit 9; done; exec "$PYTHON" -c "$PROGRAM"'
+    program = """
+from cachegrind_bench.startup.removal import empty_folder, remove
+for clear, path in ((empty_folder, "tmp"), (remove, "tmp"), (remove, "itself")):
+    try:
+        clear(path)
+    except OSError as error:
+        print(error.strerror)
+"""
+    apart = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh")
+    environ = {**os.environ, "PYTHON": sys.executable, "PROGRAM": program, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*apart, *places], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip(f"needs mounts of its own: {done.stderr}")
+    assert done.stdout.splitlines() == ["Device or resource busy"] * 3, done.stderr
+    assert sorted(os.listdir(folder)) == ["a folder", "at the top"]
+    assert sorted(os.listdir(precious)) == ["file", "folder"]
     assert stat.S_IMODE(precious.stat().st_mode) == 0o755
 
 
