@@ -55,6 +55,7 @@ print(before, shared())
 
 # Prints what is looked up in 20 types, after memory was used in other ways; twice, as code is specialised in the first calls.
 OBSERVED = """
+import os
 from cachegrind_bench.pytest_plugin.inner import type_versions as own
 own._burn(SEED)
 junk = [str(number) + "." for number in range(SEED)]
@@ -64,8 +65,8 @@ def call():
     for thing, row in names:
         for name in row:
             getattr(thing, name)
-    return own.os.path.join("a", "b")
-codes = {call.__code__, own.os.path.join.__code__}
+    return os.path.join("a", "b")
+codes = {call.__code__, os.path.join.__code__}
 first = own.observe_look_ups(call, codes)
 for _ in range(20):
     call()

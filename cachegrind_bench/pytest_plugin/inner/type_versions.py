@@ -10,9 +10,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
-import marshal
-import mmap
-import os
 import struct
 import sys
 from array import array
@@ -42,7 +39,6 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _WORDS, _NO_VERSION = 3, 0xFFFFFFFF
 _LEAST_CALLS, _MOST_CALLS = 3, 6  # that are observed
 _REHEARSALS = 20  # of a function whose code CPython then leaves as it is for some time
-_MOST_BYTES = 1 << 24
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 # How often to look for it: what is executed between a look-up and the reading may have taken its entry.
 _TRIES = 5
@@ -62,21 +58,55 @@ _look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctyp
 
 
 def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
-    """Return which look-ups this call, which executes this code, makes in another process; nothing where that cannot be known."""
-    if not can_be_spread():
+    """Return which look-ups this call, which executes this code, makes in types that other processes have; none where it is unknown.
+
+    The call is made some times, and what it raises is ignored. Types that it makes are no types of another process.
+
+    Of two look-ups that share an entry of the cache, only the last one is seen in it. So calls are made until one shows nothing
+    new, and types get their versions in another order for each: what is found hardly depends on where anything is in memory.
+    """
+    found: dict[str, set[str]] = {}
+    own = Real.own_process()
+    cache = _find_cache() if can_be_spread() else 0
+    if not cache:
         return {}
-    with mmap.mmap(-1, _MOST_BYTES) as shared:
+    if _modules != [len(sys.modules)]:  # the garbage collector does not know types that others have made in C
+        prepare_to_observe()
+    new = _new_types()
+    versions = [*_versions, *map(_place_of_version, new)]
+    seen: list[type] = []
+    own_array: Any = ctypes.c_uint64 * (_WORDS * _ENTRIES)
+    entries = memoryview(own_array.from_address(cache)).cast("B").cast("Q")
+    left, nones = memoryview(array("Q", entries)), array("Q", [id(None)]) * _ENTRIES
 
-        def write() -> int:
-            # Nobody is to read what the call writes: it is made more often than was asked for.
-            null = os.open(os.devnull, os.O_RDWR)
-            for descriptor in (1, 2):
-                os.dup2(null, descriptor)
-            shared.write(marshal.dumps(_observed(call, codes)))
-            return 0
-
-        Real.elsewhere(write)
-        return marshal.loads(shared) if shared[0] else {}  # noqa: S302 - of our own copy
+    if sys.version_info < (3, 12):  # where None can be freed
+        ctypes.c_ssize_t.from_address(id(None)).value += _ENTRIES * _MOST_CALLS
+    for stride in range(1, _MOST_CALLS + 1):
+        _modified(object)
+        for kind in [kind for start in range(stride) for kind in seen[start::stride]]:
+            _new_version(kind)
+        forget_specialised(codes)
+        entries[::_WORDS] = array("Q", [_NO_VERSION]) * _ENTRIES
+        # Nothing of our own is to be looked up from here on, until all is taken.
+        try:  # noqa: SIM105
+            call()
+        except BaseException:  # noqa: BLE001, S110 - it is reported where it is measured
+            pass
+        _take(entries, left, nones)
+        if Real.own_process() != own:  # it forked, and this is the copy
+            Real.leave(0)
+        places = {version.value: place for place, version in enumerate(versions)}
+        places.pop(0, None)  # has none
+        looked_up = zip(left[::_WORDS].tolist(), left[1::_WORDS].tolist(), strict=True)
+        before = sum(map(len, found.values()))
+        for place, name in [(places[version], name) for version, name in looked_up if version in places]:
+            kind = _types[place] if place < len(_types) else new[place - len(_types)]
+            found.setdefault(_name(kind), set()).add(ctypes.cast(name, ctypes.py_object).value)
+            seen.append(kind)
+        if stride >= _LEAST_CALLS and sum(map(len, found.values())) == before:
+            break
+        seen = sorted(dict.fromkeys(seen), key=_name)
+    return {kind: sorted(names) for kind, names in sorted(found.items())}
 
 
 def prepare_to_observe() -> None:
@@ -128,56 +158,6 @@ def remember_types() -> None:
 def can_be_spread() -> bool:
     """Return whether this Python has one method cache for all of its threads, and code that is specialised in place."""
     return sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
-
-
-def _observed(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
-    """Return what is looked up in each type that there is now: those that the call makes are not there elsewhere.
-
-    Of two look-ups that share an entry of the cache, only the last one is seen in it. So calls are made until one shows nothing
-    new, and types get their versions in another order for each: what is found hardly depends on where anything is in memory.
-    """
-    found: dict[str, set[str]] = {}
-    own = Real.own_process()
-    cache = _find_cache()
-    if not cache:
-        return {}
-    if _modules != [len(sys.modules)]:  # the garbage collector does not know types that others have made in C
-        prepare_to_observe()
-    new = _new_types()
-    versions = [*_versions, *map(_place_of_version, new)]
-    seen: list[type] = []
-    own_array: Any = ctypes.c_uint64 * (_WORDS * _ENTRIES)
-    entries = memoryview(own_array.from_address(cache)).cast("B").cast("Q")
-    left, nones = memoryview(array("Q", entries)), array("Q", [id(None)]) * _ENTRIES
-
-    if sys.version_info < (3, 12):  # where None can be freed
-        ctypes.c_ssize_t.from_address(id(None)).value += _ENTRIES * _MOST_CALLS
-    for stride in range(1, _MOST_CALLS + 1):
-        _modified(object)
-        for kind in [kind for start in range(stride) for kind in seen[start::stride]]:
-            _new_version(kind)
-        forget_specialised(codes)
-        entries[::_WORDS] = array("Q", [_NO_VERSION]) * _ENTRIES
-        # Nothing of our own is to be looked up from here on, until all is taken.
-        try:  # noqa: SIM105
-            call()
-        except Exception:  # noqa: BLE001, S110 - it is reported where it is measured
-            pass
-        _take(entries, left, nones)
-        if Real.own_process() != own:  # it forked, and this is the copy
-            Real.leave(0)
-        places = {version.value: place for place, version in enumerate(versions)}
-        places.pop(0, None)  # has none
-        looked_up = zip(left[::_WORDS].tolist(), left[1::_WORDS].tolist(), strict=True)
-        before = sum(map(len, found.values()))
-        for place, name in [(places[version], name) for version, name in looked_up if version in places]:
-            kind = _types[place] if place < len(_types) else new[place - len(_types)]
-            found.setdefault(_name(kind), set()).add(ctypes.cast(name, ctypes.py_object).value)
-            seen.append(kind)
-        if stride >= _LEAST_CALLS and sum(map(len, found.values())) == before:
-            break
-        seen = sorted(dict.fromkeys(seen), key=_name)
-    return {kind: sorted(names) for kind, names in sorted(found.items())}
 
 
 def _take(entries: memoryview, left: memoryview, nones: array[int]) -> None:
