@@ -140,13 +140,15 @@ class Checkout(NamedTuple):
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Checkout | None:
-        """Return the one that these variables name; None if no worktree is measured."""
+        """Return the one that these variables name; None if no worktree is measured, or somebody else has set the variable."""
         import json  # only here; the launcher does not read it
 
-        if WORKTREE not in environ:
+        try:
+            top, worktree, untracked = json.loads(environ[WORKTREE])
+            paths = (top, worktree, *untracked)
+        except (KeyError, TypeError, ValueError, RecursionError):
             return None
-        top, worktree, untracked = json.loads(environ[WORKTREE])
-        return cls(top, worktree, tuple(untracked))
+        return cls(top, worktree, paths[2:]) if all(isinstance(path, str) for path in paths) else None
 
     def moved(self, path: str) -> str | None:
         """Return where in the worktree an absolute path leads that leads into the checkout, by links or not; None for others and for what is untracked."""

@@ -15,6 +15,7 @@ _SPECIAL = re.compile(
     rf"""[\\`*|~$]
     | ^(?:[-+](?=\s|$) | [-=]+\s*$ | \[)   # the beginning of a list, a rule or a definition
     | !(?=[\[\w]) | \[(?=[\^!\[\ ]) | \](?=[(\[:])    # links, footnotes, tasks
+    | &(?=[#\w]|$) | %(?=["\w])    # entities; epics and milestones of GitLab
     | {_COLON}
     | (?<=www)\.""",
     re.IGNORECASE | re.VERBOSE,
@@ -22,9 +23,10 @@ _SPECIAL = re.compile(
 _EMPHASIS = re.compile(r"(?<!_)(?:(?<![^\W_])_++|_++(?![^\W_]))")  # within a word it has no meaning
 _NUMBERED = re.compile(r"^([0-9]+)([.)])(?=\s|$)")
 _TAG = re.compile(r"<(?=[a-z/!?]|$)", re.IGNORECASE)
-_ENTITY = re.compile(r"&(?=[#\w]|$)")
-# What GitHub makes a reference of without any sign.
-_REFERENCE = re.compile(r"\b(GH)(?=\\?-[0-9])", re.IGNORECASE)
+# What GitHub and GitLab make a reference of without any sign; the latter also of `[issue:1]`.
+_REFERENCE = re.compile(r"\b(?:GH|GL)(?=\\?-[0-9])|\[(?=[a-z_]+\\?:)", re.IGNORECASE)
+# The same where a backslash would be seen.
+_IN_HTML = re.compile(rf"""[@\#]|[!$~^%](?=["\w])|&amp;(?=\w)|www|{_COLON}""", re.IGNORECASE)
 _LONGEST_SUMMARY = 120
 _LONGEST_MARGIN = 3
 
@@ -35,8 +37,8 @@ def escape(text: str) -> str:
     margin = text[: len(text) - len(rest)]
     if len(margin) > _LONGEST_MARGIN:  # four are a block of code
         margin = "\N{NO-BREAK SPACE}" * len(margin)
-    rest = _TAG.sub("&lt;", _ENTITY.sub("&amp;", rest))
     rest = _NUMBERED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", rest))
+    rest = _TAG.sub("&lt;", rest)
     text = margin + (f"&gt;{rest[1:]}" if rest.startswith(">") else rest)
     text = _EMPHASIS.sub(lambda run: r"\_" * len(run[0]), text)
     # A zero-width space keeps GitHub from reading @name and #1; it does so in spite of a backslash.
@@ -45,8 +47,8 @@ def escape(text: str) -> str:
 
 
 def _unreferenced(text: str) -> str:
-    """Return text in which GitHub sees no reference to an issue, as it does in GH-1."""
-    return _REFERENCE.sub("\\1\u200b", text)
+    """Return text in which neither GitHub nor GitLab sees a reference to an issue, as in GH-1."""
+    return _REFERENCE.sub("\\g<0>\u200b", text)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -69,5 +71,5 @@ def fold(summary: str, content: str) -> str:
     # GitHub reads no Markdown within a summary, only HTML.
     title = html.escape(shortened(summary, _LONGEST_SUMMARY), quote=False)
     # What makes a mention, a reference or an address of what follows.
-    title = re.sub(f"@|#|www|{_COLON}", lambda sign: f"{sign[0]}\u200b", title, flags=re.IGNORECASE)
+    title = _IN_HTML.sub("\\g<0>\u200b", title)
     return f"\n<details><summary>{_unreferenced(title)}</summary>\n\n{content}\n</details>\n"

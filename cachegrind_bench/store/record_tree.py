@@ -271,7 +271,7 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
             rest = names[done:]
             middle = len(rest) // 2
             if middle == 0:
-                yield rest[0], error
+                yield from ((name, error) for name in rest)  # there may have been none to read
                 return
             yield from self._each(rest[:middle])
             yield from self._each(rest[middle:])

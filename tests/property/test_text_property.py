@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from cachegrind_bench.hermetic.environment import pad
 from cachegrind_bench.model.text import plain
-from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.render.markdown import escape, fold
 from cachegrind_bench.valgrind.demangling import demangled
 
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60)
@@ -59,9 +59,21 @@ def test_text_in_markdown_renders_as_itself_wherever_it_is(text: str, place: str
 
 
 @given(st.text())
+@example("://")
 def test_no_text_makes_a_mention_a_tag_or_a_formula(text: str) -> None:
     escaped = escape(text)
-    assert re.search(r"<[a-zA-Z/!?]|@\w|#\d|(?<!\\)\$|(?<!\\\\)://|www\.", escaped) is None
+    assert re.search(r"<[a-zA-Z/!?]|@\w|#\d|(?<!\\)\$|(?<!\\)://|www\.", escaped) is None
+
+
+# A backslash keeps GitLab from reading those that begin with a sign, in text; in HTML, and before letters, a space without width does.
+@pytest.mark.parametrize("text", ["GL-1", "&1", "%1", '%"v1"', "!1", "$1", "~bug", "^alert#1", "[issue:1]", "(gl-7)"])
+def test_no_text_is_a_reference_on_gitlab(text: str) -> None:
+    reference = r"""(?<!\\)(?:[!$~%](?=["\w])|&(?:amp;)?(?=[0-9]))|\#(?=[0-9])|\b(?:GH|GL)-[0-9]|\[[a-z_]+\\?:"""
+    assert re.search(reference, text, re.IGNORECASE)
+    assert re.search(reference, escape(text), re.IGNORECASE) is None
+    title = fold(text, "").partition("<summary>")[2].partition("</summary>")[0]
+    assert re.search(reference, title, re.IGNORECASE) is None
+    assert unescape(title).replace("\u200b", "") == text
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.hermetic.place import Checkout, Translation, _in_marshal, rewritten
+from cachegrind_bench.startup.exchange import WORKTREE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,3 +96,9 @@ def test_a_path_may_have_any_bytes(tmp_path: Path) -> None:
 def handed_out_bytes(path: Path, pairs: tuple[tuple[str, str], ...], data: bytes) -> bytes | None:
     path.write_bytes(data)
     return rewritten(os.fsencode(path), Translation(()), pairs)
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", '["a", "b"]', '[1, "b", []]', '["a", "b", [1]]', "[" * 100_000])
+def test_what_others_set_names_no_checkout(text: str) -> None:
+    assert Checkout.of({WORKTREE: text}) is None
+    assert Checkout.of({WORKTREE: '["a", "b", ["c"]]'}) == Checkout("a", "b", ("c",))

@@ -142,7 +142,13 @@ def test_a_distribution_that_is_installed_moves_no_count(
 ) -> None:
     project.write(_SUITE)
     site = tmp_path / "site"
-    site.mkdir()
+    asking = site / "asking_plugin-1.5.dist-info"
+    asking.mkdir(parents=True)
+    (asking / "METADATA").write_text("Metadata-Version: 2.1\nName: asking-plugin\nVersion: 1.5\n")
+    (asking / "entry_points.txt").write_text("[pytest11]\nasking = asking\n")
+    (site / "asking.py").write_text(
+        "import importlib.metadata\nassert importlib.metadata.version('asking-plugin') == '1.5'\n"
+    )
     monkeypatch.setenv("PYTHONPATH", str(site))
     found: list[dict[str, dict[str, int]]] = []
     for number in range(2):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import sys
 import traceback
 from contextlib import suppress
@@ -130,8 +131,10 @@ _LOOK_FOR_PLUGINS = frozenset({"_pytest.config", "pluggy._manager", __name__})
 
 
 def _see_plugins_alone(paths: list[str]) -> None:
-    """Let pytest look for plugins only where some are: to read another distribution's metadata takes memory."""
+    """Let pytest look for plugins only where some are, and plugins for their own versions: to see other distributions takes memory."""
     found = [importlib.metadata.Distribution.at(path) for path in paths]
+    names = (_normal(os.path.basename(path).rpartition(".")[0].partition("-")[0]) for path in paths)
+    named = dict(zip(names, found, strict=True))
 
     def made(whole: Any) -> Any:
         def distributions(**given: Any) -> Any:
@@ -140,7 +143,19 @@ def _see_plugins_alone(paths: list[str]) -> None:
 
         return distributions
 
+    def made_from_name(whole: Any) -> Any:
+        def from_name(name: str) -> Any:
+            return named.get(_normal(str(name))) or whole(name)
+
+        return staticmethod(from_name)
+
     replace(importlib.metadata, "distributions", made)
+    replace(importlib.metadata.Distribution, "from_name", made_from_name)
+
+
+def _normal(name: str) -> str:
+    """Return the name of a distribution as all of its spellings have it (PEP 503)."""
+    return re.sub("[-_.]+", "-", name).lower()
 
 
 def _import_plugins(blocked: list[str], *, autoload: bool) -> None:

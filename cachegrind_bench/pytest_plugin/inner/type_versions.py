@@ -60,7 +60,7 @@ _look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctyp
 def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
     """Return which look-ups this call, which executes this code, makes in types that other processes have; none where it is unknown.
 
-    The call is made some times, and what it raises is ignored. Types that it makes are no types of another process.
+    The call is made some times, and what it raises is ignored. Types that it makes itself are left out.
 
     Of two look-ups that share an entry of the cache, only the last one is seen in it. So calls are made until one shows nothing
     new, and types get their versions in another order for each: what is found hardly depends on where anything is in memory.

@@ -164,7 +164,7 @@ TEXTS = {
     "mentions": "@someone @org/team",
     "HTML": "<img src=x onerror=alert(1)><script>alert(1)</script></details></sub><!-- cg-bench:0123456789abcdef -->",
     "links": "![x](http://e.vil/x.png) [x](http://e.vil) <http://e.vil> https://e.vil www.e.vil [x]: http://e.vil",
-    "references": "fixes #1 GH-2 octo/prog#3",
+    "references": "fixes #1 GH-2 octo/prog#3 GL-4 &5 %6 [issue:7] !8 ~bug",
     "commands": "\n::error::x\n::set-output name=verdict::unchanged\n::add-mask::e\n::stop-commands::x",
     "commands behind a carriage return": "\r::error::x\r\n::endgroup::",
     "commands of the older form": "##[error]x ##[set-output name=verdict;]unchanged ##[add-mask]e",
