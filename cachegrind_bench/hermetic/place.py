@@ -140,15 +140,16 @@ class Checkout(NamedTuple):
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Checkout | None:
-        """Return the one that these variables name; None if no worktree is measured, or somebody else has set the variable."""
+        """Return the one that these variables name; None if no worktree is measured, or the variable is not as cg-bench sets it."""
         import json  # only here; the launcher does not read it
 
         try:
             top, worktree, untracked = json.loads(environ[WORKTREE])
-            paths = (top, worktree, *untracked)
+            found = cls(top, worktree, tuple(untracked))
+            paths = [os.fsencode(path) for path in (top, worktree, *untracked)]
         except (KeyError, TypeError, ValueError, RecursionError):
             return None
-        return cls(top, worktree, paths[2:]) if all(isinstance(path, str) for path in paths) else None
+        return found if all(path.startswith(b"/") and b"\0" not in path for path in paths) else None
 
     def moved(self, path: str) -> str | None:
         """Return where in the worktree an absolute path leads that leads into the checkout, by links or not; None for others and for what is untracked."""

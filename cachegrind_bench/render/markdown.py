@@ -24,7 +24,8 @@ _EMPHASIS = re.compile(r"(?<!_)(?:(?<![^\W_])_++|_++(?![^\W_]))")  # within a wo
 _NUMBERED = re.compile(r"^([0-9]+)([.)])(?=\s|$)")
 _TAG = re.compile(r"<(?=[a-z/!?]|$)", re.IGNORECASE)
 # What GitHub and GitLab make a reference of without any sign; the latter also of `[issue:1]`.
-_REFERENCE = re.compile(r"\b(?:GH|GL)(?=\\?-[0-9])|\[(?=[a-z_]+\\?:)", re.IGNORECASE)
+_KIND = "issue|epic|work_item|vulnerability|feature_flag|contact|cadence|iteration|wiki_page"
+_REFERENCE = re.compile(rf"\b(?:GH|GL)(?=\\?-[0-9])|\[(?=(?:{_KIND})\\?:)", re.IGNORECASE)
 # The same where a backslash would be seen.
 _IN_HTML = re.compile(rf"""[@\#]|[!$~^%](?=["\w])|&amp;(?=\w)|www|{_COLON}""", re.IGNORECASE)
 _LONGEST_SUMMARY = 120

@@ -31,7 +31,7 @@ def replace(owner: Any, name: str, made: Callable[[Any], object]) -> None:
     """Put what is made of a private function in its place, until `give_back`; do nothing where there is none."""
     whole = getattr(owner, name, None)
     if whole is not None:
-        _REPLACED.append((owner, name, whole))
+        _REPLACED.append((owner, name, owner.__dict__.get(name, whole)))  # of a class, not what is bound to it
         setattr(owner, name, made(whole))
 
 

@@ -40,6 +40,8 @@ def empty_folder(path: str, keep: Container[str] = ()) -> None:
     if not _is_folder(path):  # but a link to one, perhaps
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     stays, numbers = dict[str, OSError](), count()
+    if _has_entries(path) and _removed_empty(path):
+        Real.mkdir(path, 0o700)  # something else has emptied it meanwhile
     _open_up(path)
     for _ in range(_MOST_PASSES):
         entries = [entry for entry in Real.scandir(path) if entry.name not in keep and entry.name not in stays]
@@ -57,10 +59,7 @@ def empty_folder(path: str, keep: Container[str] = ()) -> None:
 
 
 def _take_away(entry: os.DirEntry[str], top: str, numbers: Iterator[int]) -> None:
-    """Remove a file, or a folder with its files; folders in it are moved to the top.
-
-    One that something is mounted on can be neither removed nor moved, and is left alone: what is there is not the program's.
-    """
+    """Remove a file, or a folder with its files; folders in it are moved to the top."""
     if not entry.is_dir(follow_symlinks=False):
         Real.unlink(entry.path)
         return
@@ -84,22 +83,30 @@ def _take_away(entry: os.DirEntry[str], top: str, numbers: Iterator[int]) -> Non
 
 
 def _removed_empty(path: str) -> bool:
-    """Remove a folder if it is empty. OSError if it can be removed in no case."""
+    """Remove a folder if it is empty. OSError if something is mounted on it: what is in it is not the program's."""
     try:
         Real.rmdir(path)
     except OSError as error:
-        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+        if error.errno in {errno.EBUSY, errno.EPERM}:  # the latter where what it is mounted on cannot be changed
             raise
         return False
     return True
+
+
+def _has_entries(path: str) -> bool:
+    try:
+        return bool(Real.listdir(path))
+    except PermissionError:
+        return False
 
 
 def _move(path: str, to: str) -> None:
     try:
         Real.rename(path, to)
     except PermissionError:  # its `..` changes, so it must be writable
-        _open_up(path)
-        Real.rename(path, to)
+        if not _removed_empty(path):
+            _open_up(path)
+            Real.rename(path, to)
 
 
 def _is_folder(path: str) -> bool:

@@ -262,6 +262,8 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
 
     def _each(self, names: Sequence[str]) -> Iterator[tuple[str, bytes | StoreError | MovedError]]:
         """Return the bytes of each of these records, or why it cannot be read."""
+        if not names:
+            return
         done = 0
         try:
             for data in self.files.contents(names):
@@ -271,7 +273,7 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
             rest = names[done:]
             middle = len(rest) // 2
             if middle == 0:
-                yield from ((name, error) for name in rest)  # there may have been none to read
+                yield rest[0], error
                 return
             yield from self._each(rest[:middle])
             yield from self._each(rest[middle:])

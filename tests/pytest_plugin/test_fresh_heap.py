@@ -180,3 +180,34 @@ def test_look_ups_of_names_that_a_call_makes_are_found() -> None:
 
 def test_look_ups_in_types_of_a_module_that_was_imported_late_are_found() -> None:
     assert said(LATE, 1) == "True\n"
+
+
+# Prints whether look-ups in a type that cannot be hashed are found: by a call that comes back from a process that it forked, and by one
+# that raises, with how often that was called.
+ODD = """
+import os
+from cachegrind_bench.pytest_plugin.inner import type_versions as own
+class Meta(type):
+    def __eq__(self, other):
+        return NotImplemented
+class Odd(metaclass=Meta):
+    attribute = 1
+own.remember_types()
+def call():
+    Odd().attribute
+    if os.fork():
+        os.wait()
+print("attribute" in own.observe_look_ups(call, {call.__code__})["Odd"])
+calls = []
+def ended():
+    calls.append(1)
+    Odd().attribute
+    raise KeyboardInterrupt
+found = own.observe_look_ups(ended, {ended.__code__})
+print("attribute" in found["Odd"], len(calls))
+own.spread_look_ups(found)
+"""
+
+
+def test_look_ups_are_found_by_odd_calls_in_odd_types() -> None:
+    assert said(ODD, 1).splitlines() == ["True", "True 1"]

@@ -280,3 +280,37 @@ def test_plugins_may_be_imported_before_pytest_rewrites_them() -> None:
     argv = [sys.executable, "-c", _EARLY]
     done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+_VERSIONS = """
+import importlib.metadata, sys
+from cachegrind_bench.pytest_plugin.inner import server
+from cachegrind_bench.startup.import_finder import give_back
+class Mine(importlib.metadata.PathDistribution):
+    pass
+sys.path[:0] = [sys.argv[1] + "/first", sys.argv[1] + "/second"]
+def found():
+    kinds = importlib.metadata.Distribution, Mine
+    return [importlib.metadata.version("A.thing"), *(kind.from_name("other").version for kind in kinds)]
+whole, kept = found(), vars(importlib.metadata.Distribution)["from_name"]
+server._see_plugins_alone([f"{folder}/a_thing-{number}.dist-info" for number, folder in enumerate(sys.path[:2])])
+assert vars(importlib.metadata.Distribution)["from_name"] is not kept
+assert found() == whole == ["0", "2", "2"], (found(), whole)
+for name in ("", None):
+    try:
+        importlib.metadata.version(name)
+    except ValueError:
+        pass
+give_back()
+assert vars(importlib.metadata.Distribution)["from_name"] is kept
+"""
+
+
+def test_a_plugin_finds_its_own_version_and_the_first_of_two(tmp_path: Path) -> None:
+    for folder, name, version in (("first", "a_thing", 0), ("second", "a_thing", 1), ("second", "other", 2)):
+        metadata = tmp_path / folder / f"{name}-{version}.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    argv = [sys.executable, "-c", _VERSIONS, str(tmp_path)]
+    done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

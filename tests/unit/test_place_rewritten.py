@@ -98,7 +98,23 @@ def handed_out_bytes(path: Path, pairs: tuple[tuple[str, str], ...], data: bytes
     return rewritten(os.fsencode(path), Translation(()), pairs)
 
 
-@pytest.mark.parametrize("text", ["", "{", "null", '["a", "b"]', '[1, "b", []]', '["a", "b", [1]]', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        '"abc"',
+        '["/a", "/b"]',
+        '[1, "/b", []]',
+        '["/a", "/b", [1]]',
+        '["/a", "/b", "/c"]',
+        '["a", "/b", []]',
+        '["\\ud800", "/b", []]',
+        '["/\\u0000", "/b", []]',
+        "[" * 100_000,
+    ],
+)
 def test_what_others_set_names_no_checkout(text: str) -> None:
     assert Checkout.of({WORKTREE: text}) is None
-    assert Checkout.of({WORKTREE: '["a", "b", ["c"]]'}) == Checkout("a", "b", ("c",))
+    assert Checkout.of({WORKTREE: '["/a", "/b", ["/c"]]'}) == Checkout("/a", "/b", ("/c",))

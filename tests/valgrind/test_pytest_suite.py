@@ -148,7 +148,9 @@ def test_a_list_of_benchmarks_that_the_project_wrote_over_is_an_error(project: R
     )
     code, _, err = cg_bench(project, "list")
     assert code == 4
-    assert "pytest's list of benchmarks was written over" in err.splitlines()[-1]  # a slow machine is told that it is waited for
+    assert (
+        "pytest's list of benchmarks was written over" in err.splitlines()[-1]
+    )  # a slow machine is told that it is waited for
 
 
 def test_nothing_but_pytest_is_needed_where_the_project_is_and_its_own_click_and_msgspec_are_measured(

@@ -15,6 +15,7 @@ import pickle
 import sys
 from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from types import CodeType
 from typing import Any, TypeAlias
 
@@ -272,8 +273,10 @@ class Meter:
             with executed() as codes:
                 yield between.watch, *self._uncounted
             if self._native:
-                alone = copies and not _has_threads()
-                look_ups = observe_look_ups(functools.partial(plainly, work), codes) if alone else {}
+                look_ups: LookUps = {}
+                if copies and not _has_threads():
+                    with suppress(Exception):  # of a metaclass: without look-ups it is measured all the same
+                        look_ups = observe_look_ups(functools.partial(plainly, work), codes)
                 self.record = {"native": True, "look_ups": look_ups}
                 return
             if can_be_spread():

@@ -131,10 +131,10 @@ _LOOK_FOR_PLUGINS = frozenset({"_pytest.config", "pluggy._manager", __name__})
 
 
 def _see_plugins_alone(paths: list[str]) -> None:
-    """Let pytest look for plugins only where some are, and plugins for their own versions: to see other distributions takes memory."""
+    """Let pytest see only distributions with plugins, and plugins find their own without a look at others, which takes memory."""
     found = [importlib.metadata.Distribution.at(path) for path in paths]
     names = (_normal(os.path.basename(path).rpartition(".")[0].partition("-")[0]) for path in paths)
-    named = dict(zip(names, found, strict=True))
+    named = dict(reversed(list(zip(names, found, strict=True))))  # of two, the first is found
 
     def made(whole: Any) -> Any:
         def distributions(**given: Any) -> Any:
@@ -144,10 +144,11 @@ def _see_plugins_alone(paths: list[str]) -> None:
         return distributions
 
     def made_from_name(whole: Any) -> Any:
-        def from_name(name: str) -> Any:
-            return named.get(_normal(str(name))) or whole(name)
+        def from_name(cls: type[importlib.metadata.Distribution], name: str) -> Any:
+            own = named.get(_normal(str(name))) if cls is importlib.metadata.Distribution else None
+            return own or whole.__func__(cls, name)
 
-        return staticmethod(from_name)
+        return classmethod(from_name)
 
     replace(importlib.metadata, "distributions", made)
     replace(importlib.metadata.Distribution, "from_name", made_from_name)

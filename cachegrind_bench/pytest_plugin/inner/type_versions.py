@@ -58,9 +58,9 @@ _look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctyp
 
 
 def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
-    """Return which look-ups this call, which executes this code, makes in types that other processes have; none where it is unknown.
+    """Return which look-ups this call, which executes this code, makes in types that other processes have; an empty dict where that is not known.
 
-    The call is made some times, and what it raises is ignored. Types that it makes itself are left out.
+    The call is made some times, and no more once it raises. Types that it makes itself are left out.
 
     Of two look-ups that share an entry of the cache, only the last one is seen in it. So calls are made until one shows nothing
     new, and types get their versions in another order for each: what is found hardly depends on where anything is in memory.
@@ -70,7 +70,8 @@ def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUp
     cache = _find_cache() if can_be_spread() else 0
     if not cache:
         return {}
-    if _modules != [len(sys.modules)]:  # the garbage collector does not know types that others have made in C
+    late = _modules != [len(sys.modules)]  # the garbage collector does not know types that others have made in C
+    if late:
         prepare_to_observe()
     new = _new_types()
     versions = [*_versions, *map(_place_of_version, new)]
@@ -88,10 +89,7 @@ def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUp
         forget_specialised(codes)
         entries[::_WORDS] = array("Q", [_NO_VERSION]) * _ENTRIES
         # Nothing of our own is to be looked up from here on, until all is taken.
-        try:  # noqa: SIM105
-            call()
-        except BaseException:  # noqa: BLE001, S110 - it is reported where it is measured
-            pass
+        raised = _raises(call)
         _take(entries, left, nones)
         if Real.own_process() != own:  # it forked, and this is the copy
             Real.leave(0)
@@ -103,9 +101,12 @@ def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUp
             kind = _types[place] if place < len(_types) else new[place - len(_types)]
             found.setdefault(_name(kind), set()).add(ctypes.cast(name, ctypes.py_object).value)
             seen.append(kind)
-        if stride >= _LEAST_CALLS and sum(map(len, found.values())) == before:
+        if raised or (stride >= _LEAST_CALLS and sum(map(len, found.values())) == before):
             break
-        seen = sorted(dict.fromkeys(seen), key=_name)
+        seen = sorted(_each_once(seen), key=_name)
+    if late:  # and what the test lets go of is not to stay
+        for kept in (_types, _versions, _modules):
+            kept.clear()
     return {kind: sorted(names) for kind, names in sorted(found.items())}
 
 
@@ -160,6 +161,14 @@ def can_be_spread() -> bool:
     return sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
+def _raises(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except BaseException:  # noqa: BLE001 - it is reported where it is measured
+        return True
+    return False
+
+
 def _take(entries: memoryview, left: memoryview, nones: array[int]) -> None:
     """Take what is in the cache, and its references to names: some have no other one, and are freed when they are replaced."""
     left[:] = entries
@@ -167,7 +176,12 @@ def _take(entries: memoryview, left: memoryview, nones: array[int]) -> None:
 
 
 def _named(names: Container[str], types: Iterable[type]) -> list[type]:
-    return list(dict.fromkeys(kind for kind in types if _name(kind) in names))
+    return _each_once(kind for kind in types if _name(kind) in names)
+
+
+def _each_once(types: Iterable[type]) -> list[type]:
+    """Return these types without repetitions; a metaclass may forbid to hash or compare them."""
+    return list({id(kind): kind for kind in types}.values())
 
 
 def _new_types() -> list[type]:
@@ -192,13 +206,13 @@ def _place_of_version(kind: type) -> Any:
 
 
 def _all_types() -> Iterator[type[Any]]:
-    seen: set[type[Any]] = {object}
+    seen = {id(object)}
     waiting: list[type[Any]] = [object]
     while waiting:
         kind = waiting.pop()
         yield kind
-        new: list[type[Any]] = [child for child in type.__subclasses__(kind) if child not in seen]
-        seen.update(new)
+        new: list[type[Any]] = [child for child in type.__subclasses__(kind) if id(child) not in seen]
+        seen.update(map(id, new))
         waiting += new
 
 

@@ -110,6 +110,6 @@ def _explained(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cut(text: str, length: int) -> str:
-    """Return escaped text of about this many characters at most; an ampersand becomes five."""
+    """Return escaped text of about this many characters at most; an ampersand becomes two."""
     escaped = escape(shortened(text, length))
     return escaped if len(escaped) <= 2 * length else escape(shortened(text, length // 5))

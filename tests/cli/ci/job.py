@@ -97,7 +97,9 @@ _OURS = (
 _ACTIVE = {
     "a tag": re.compile(rf"<(?!(?:{'|'.join(_OURS)})>)[A-Za-z/!?]"),
     "a mention": re.compile(r"@[A-Za-z0-9]"),
-    "a reference": re.compile(r"#[0-9]|\bGH\\?-[0-9]"),  # it reads them in spite of a backslash
+    "a reference": re.compile(
+        r"#[0-9]|\bG[HL]\\?-[0-9]|(?<!\\)[!%&~](?=[0-9]|bug)|\[[a-z_]+\\?:7"
+    ),  # some in spite of a backslash
     "a link": re.compile(r"(?<!\\)\]\((?!https://github\.com/base/prog/actions/runs/|http://127)|(?<!\\)\]:"),
     "an image": re.compile(r"(?<!\\)!\["),
     "an address": re.compile(r"(?<!\()https?:/|www\.[a-z]", re.IGNORECASE),
