@@ -79,9 +79,13 @@ class _Insisted:
     def __init__(self) -> None:
         self._most = max(1, _Held.interrupts)
 
+    def is_over(self) -> bool:
+        """Return whether there were more."""
+        return _Held.interrupts > self._most
+
     def check(self) -> None:
         """Raise KeyboardInterrupt if there were more."""
-        if _Held.interrupts > self._most:
+        if self.is_over():
             raise KeyboardInterrupt
 
 
@@ -102,9 +106,15 @@ def _interrupted_by(cancel: Cancel | _Insisted) -> Generator[None]:
         _CANCEL.reset(token)
 
 
-def uninterrupted() -> AbstractContextManager[None]:
-    """Let this thread finish its tidying up, even if it was interrupted; one more interrupt, and at least the second, ends that as well."""
-    return _interrupted_by(_Insisted())
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Let this thread finish its tidying up, even if it was or is interrupted; one more interrupt, and at least the second, ends that as well."""
+    try:
+        with _interrupted_by(_Insisted()):
+            yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            _let_go()
 
 
 class _Held:
@@ -122,9 +132,15 @@ class _Held:
 def interrupt() -> None:
     """Raise KeyboardInterrupt, as a signal handler does; where the main thread holds it back, at the end of that."""
     _Held.interrupts += 1
-    if _Held.depth:
-        _Held.waiting = True
-    else:
+    _Held.waiting = True
+    _let_go()
+
+
+def _let_go() -> None:
+    """Raise the interrupt that waits, unless the main thread, which this is, still holds it back."""
+    tidying = _CANCEL.get()
+    if _Held.waiting and not _Held.depth and not (isinstance(tidying, _Insisted) and not tidying.is_over()):
+        _Held.waiting = False
         raise KeyboardInterrupt
 
 
@@ -163,9 +179,7 @@ def held() -> Generator[None]:
         yield
     finally:
         _Held.depth -= 1
-        if _Held.waiting and not _Held.depth:
-            _Held.waiting = False
-            raise KeyboardInterrupt
+        _let_go()
 
 
 class Completed(Generic[T]):

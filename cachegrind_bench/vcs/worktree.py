@@ -54,7 +54,7 @@ def own_folder() -> Generator[Path]:
                     remove(str(other))
         yield folder
     finally:
-        with suppress(OSError):
+        with uninterrupted(), suppress(OSError):
             remove(str(folder))
 
 

@@ -76,6 +76,27 @@ def test_tidying_up_is_ended_by_a_second_interrupt_only() -> None:
         assert process.run(["true"], env=None).status == 0
 
 
+def test_the_first_interrupt_waits_for_the_end_of_tidying_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.interruption._Held.interrupts", 0)
+    done: list[str] = []
+
+    def work() -> None:
+        with uninterrupted():
+            with uninterrupted(), held():
+                interrupt()
+            assert process.run(["true"], env=None).status == 0
+            done.append("tidied up")
+        done.append("after")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["tidied up"]
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        interrupt()
+        done.append("after the second")
+    assert done == ["tidied up"]
+
+
 def test_an_interrupt_waits_for_the_end_of_what_must_not_be_cut_short() -> None:
     done: list[str] = []
 
