@@ -102,7 +102,7 @@ ARCHITECTURES = {
         "mount": 165, "setxattr": 188, "lsetxattr": 189, "getxattr": 191, "lgetxattr": 192, "listxattr": 194,
         "llistxattr": 195, "removexattr": 197, "lremovexattr": 198, "tkill": 200, "time": 201, "getdents64": 217,
         "futex": 202, "sched_setaffinity": 203, "sched_getaffinity": 204, "timer_settime": 223, "clock_gettime": 228, "clock_nanosleep": 230, "exit_group": 231,
-        "epoll_wait": 232, "tgkill": 234, "utimes": 235, "mq_open": 240, "waitid": 247, "inotify_add_watch": 254,
+        "epoll_wait": 232, "tgkill": 234, "utimes": 235, "mq_open": 240, "waitid": 247, "ioprio_set": 251, "inotify_add_watch": 254,
         "openat": 257, "mkdirat": 258, "mknodat": 259, "fchownat": 260, "futimesat": 261, "newfstatat": 262,
         "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "readlinkat": 267, "fchmodat": 268,
         "faccessat": 269, "pselect6": 270, "ppoll": 271, "unshare": 272, "utimensat": 280, "epoll_pwait": 281,
@@ -114,7 +114,7 @@ ARCHITECTURES = {
     }),
     "aarch64": Architecture(0xC00000B7, {
         "setxattr": 5, "lsetxattr": 6, "getxattr": 8, "lgetxattr": 9, "listxattr": 11, "llistxattr": 12,
-        "removexattr": 14, "lremovexattr": 15, "epoll_pwait": 22, "fcntl": 25, "inotify_add_watch": 27, "ioctl": 29, "mknodat": 33,
+        "removexattr": 14, "lremovexattr": 15, "epoll_pwait": 22, "fcntl": 25, "inotify_add_watch": 27, "ioprio_set": 30, "ioctl": 29, "mknodat": 33,
         "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "mount": 40, "pivot_root": 41,
         "statfs": 43, "truncate": 45, "faccessat": 48, "chdir": 49, "chroot": 51, "fchmodat": 53, "fchownat": 54,
         "openat": 56, "getdents64": 61, "read": 63, "pselect6": 72, "ppoll": 73, "readlinkat": 78, "newfstatat": 79,

@@ -33,7 +33,13 @@ _LOW = 0xFFFFFFFF
 # What stops, ends, starves or changes another process, and which argument names it.
 _SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 _SCHEDULING = ("sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
-_AIMED = {"ptrace": 1, "setpriority": 1} | dict.fromkeys((*_SIGNALS, *_SCHEDULING, "process_vm_writev", "prlimit64"), 0)
+# These name groups as well, and all processes of a user, by this number (linux/include/uapi/linux/ioprio.h: IOPRIO_WHO_USER).
+_OF_USERS = {"setpriority": os.PRIO_USER, "ioprio_set": 3}
+_AIMED = (
+    {"ptrace": 1}
+    | dict.fromkeys(_OF_USERS, 1)
+    | dict.fromkeys((*_SIGNALS, *_SCHEDULING, "process_vm_writev", "prlimit64"), 0)
+)
 # Those that reach a process by the number of any of its threads, also of one that begins after the filter was installed.
 TO_THREADS = {name: place for name, place in _AIMED.items() if name not in {"tgkill", "rt_tgsigqueueinfo"}}
 # linux/include/uapi/asm-generic/fcntl.h, ioctls.h, sockios.h: who is sent a signal when a file is ready
@@ -158,14 +164,18 @@ def refusals(table: Architecture, processes: Sequence[int]) -> list[Trap]:
     aimed = [
         Trap(calls[name], (Condition(argument, pids),), errno.EPERM)
         for name, argument in _AIMED.items()
-        if name not in {"kill", "setpriority"}  # which name groups and users, too: see below
+        if name not in {"kill", *_OF_USERS}  # which name groups, too: see below
+    ]
+    of_users = [
+        Trap(calls[name], (condition,), errno.EPERM)
+        for name, users in _OF_USERS.items()
+        for condition in (Condition(1, tuple(map(abs, processes))), Condition(0, (users,)))
     ]
     return [
         *unknown,
         *aimed,
         Trap(calls["kill"], (Condition(0, groups), _ANY_SIGNAL), errno.EPERM),
-        Trap(calls["setpriority"], (Condition(1, tuple(map(abs, processes))),), errno.EPERM),
-        Trap(calls["setpriority"], (Condition(0, (os.PRIO_USER,)),), errno.EPERM),
+        *of_users,
         Trap(calls["fcntl"], (Condition(1, (_F_SETOWN,)), Condition(2, groups)), errno.EPERM),
         Trap(calls["fcntl"], (Condition(1, (_F_SETOWN_EX,)),), errno.EINVAL),
         Trap(calls["ioctl"], (Condition(1, (_FIOSETOWN, _SIOCSPGRP)),), errno.ENOTTY),

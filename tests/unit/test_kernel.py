@@ -159,7 +159,10 @@ def test_what_could_stop_the_launcher_is_refused(table: Architecture) -> None:
         assert verdict(code, table.audit, table.calls[name], 0, 0) == NOTIFY
     for which, who in ((os.PRIO_PROCESS, 700), (os.PRIO_PGRP, 701), (os.PRIO_USER, 0)):
         assert verdict(code, table.audit, table.calls["setpriority"], which, who) == refused
-    assert verdict(code, table.audit, table.calls["setpriority"], os.PRIO_PROCESS, 0) == NOTIFY
+    for which, who in ((1, 700), (2, 701), (3, 0)):
+        assert verdict(code, table.audit, table.calls["ioprio_set"], which, who, 3 << 13) == refused
+    for name in ("setpriority", "ioprio_set"):
+        assert verdict(code, table.audit, table.calls[name], os.PRIO_PROCESS, 0) == NOTIFY
     assert verdict(code, table.audit, table.calls["kill"], -701 & 0xFFFFFFFF, 19) == refused
     assert verdict(code, table.audit, table.calls["ptrace"], 16, 700) == refused
     assert verdict(code, table.audit, table.calls["fcntl"], 5, 8, 700) == refused
