@@ -27,7 +27,7 @@ _TAG = re.compile(r"<(?=[a-z/!?]|$)", re.IGNORECASE)
 _KIND = "issue|epic|work_item|vulnerability|feature_flag|contact|cadence|iteration|wiki_page"
 _REFERENCE = re.compile(rf"\b(?:GH|GL)(?=\\?-[0-9])|\[(?=(?:{_KIND})\\?:)", re.IGNORECASE)
 # The same where a backslash would be seen.
-_IN_HTML = re.compile(rf"""[@\#]|[!$~^%](?=["\w])|&amp;(?=\w)|www|{_COLON}""", re.IGNORECASE)
+_IN_HTML = re.compile(rf"""[@#]|[!$~^%](?=["\w])|&amp;(?=\w)|www|{_COLON}""", re.IGNORECASE)
 _LONGEST_SUMMARY = 120
 _LONGEST_MARGIN = 3
 

@@ -19,7 +19,7 @@ def remove(path: str) -> None:
     if not _is_folder(path):
         Real.unlink(path)
     elif not _removed_empty(path):
-        empty_folder(path)
+        _empty(path, ())
         Real.rmdir(path)
 
 
@@ -32,16 +32,21 @@ def remove_own_file(path: str) -> None:
 
 
 def empty_folder(path: str, keep: Container[str] = ()) -> None:
-    """Remove what is in the folder but these names, also what a program has made unreadable. OSError if something stays.
+    """Remove what is in the folder but these names, also what a program has made unreadable. OSError if something stays."""
+    if not _is_folder(path):  # but a link to one, perhaps
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+    if _has_entries(path) and _removed_empty(path):
+        Real.mkdir(path, 0o700)  # something else has emptied it meanwhile
+    _empty(path, keep)
+
+
+def _empty(path: str, keep: Container[str]) -> None:
+    """Remove what is in a folder that nothing is mounted on, but these names.
 
     Without recursion, and with short paths: a program may nest deeper than either can go. Folders within others come up
     into `path`, until all are gone.
     """
-    if not _is_folder(path):  # but a link to one, perhaps
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     stays, numbers = dict[str, OSError](), count()
-    if _has_entries(path) and _removed_empty(path):
-        Real.mkdir(path, 0o700)  # something else has emptied it meanwhile
     _open_up(path)
     for _ in range(_MOST_PASSES):
         entries = [entry for entry in Real.scandir(path) if entry.name not in keep and entry.name not in stays]
