@@ -5,6 +5,7 @@ Knows what is measured and stored; must not know on which machines, or whether a
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from cachegrind_bench.usecases.saving import Destination, keep
 from cachegrind_bench.usecases.selection import SelectRequest, chooses, chooses_id, configuration
 from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, top_of, within_of
 from cachegrind_bench.vcs.commits import notes, tags
+from cachegrind_bench.vcs.revisions import DEEPEN
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -256,10 +258,16 @@ def _commits(request: BackfillRequest, repository: Repository) -> tuple[tuple[st
     top_of(repository)  # what keeps git from working at all is not due to the revisions
     # A range of git's begins after its first commit, which is what the steps are measured against.
     first = [sha] if dots and (sha := repository.named(base)) is not None else []
+    parts = re.split(r"(\.{2,3})", request.revisions)
+    revisions = "".join(repository.named(part) or part for part in parts)  # what is a branch to others is one here
     try:
-        listed = repository.text(*words, "--end-of-options", request.revisions, "--").split()
+        listed = repository.text(*words, "--end-of-options", revisions, "--").split()
     except MeasurementError as error:
+        for end in filter(None, parts[::2]):
+            repository.required(end)
         raise UsageError(f"git has no commits {request.revisions!r}", hint=error.message) from error
+    if repository.is_cut(listed):
+        repository.waiting.note(f"commits of {request.revisions} are missing, as this clone is shallow: {DEEPEN}")
     shas = tuple(dict.fromkeys([*first, *listed]))
     tagged = frozenset(tag.sha for tag in tags(repository) if matches(tag.name, request.tags or "*"))
     if request.tags is not None:

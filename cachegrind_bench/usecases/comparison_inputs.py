@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.text import counted, matches, some
 from cachegrind_bench.store.baselines import Baselines
@@ -130,10 +131,11 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
     def _file(self, text: str) -> Side:
         name = find(text, self.repository.cwd)
         if name is None:
-            raise UsageError(
-                f"{text!r} is neither a result file nor a saved baseline, nor a commit that git knows",
-                hint=Baselines.find(self.repository.cwd).known(),
-            )
+            hint = Baselines.find(self.repository.cwd).known()
+            with suppress(MeasurementError):  # there need be no repository
+                hint += f"\n{self.repository.advice(text)}" if self.repository.is_shallow() else ""
+            what = f"{text!r} is neither a result file nor a saved baseline, nor a commit that git knows"
+            raise UsageError(what, hint=hint)
         return Side(name=text, file=read_result(name, limit=self.limit, note=self.notices.note))
 
     def _wanted(self, text: str) -> _Wanted | None:
@@ -148,9 +150,7 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
         if sha is not None:
             return _Wanted(text=revision, sha=sha, searched=False)
         if revision != text:
-            raise UsageError(
-                f"git knows no commit {revision!r}", hint="a branch, a tag, or the beginning of a commit's id"
-            )
+            self.repository.required(revision)
         return None
 
     def _merge_base(self, text: str, candidate: Result) -> _Wanted:

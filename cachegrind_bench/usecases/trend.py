@@ -169,9 +169,7 @@ def _head(repository: Repository, revision: str) -> str | None:
         if top_folder(repository.cwd) is not None:  # there is one, which git cannot or will not read
             raise
         sha = None
-    if sha is None and revision != "HEAD":
-        raise UsageError(f"git knows no commit {revision!r}", hint="a branch, a tag, or a commit's id")
-    return sha
+    return repository.required(revision) if sha is None and revision != "HEAD" else sha
 
 
 def _line(repository: Repository, head: str, runs: Sequence[Snapshot], notices: Notices) -> Sequence[CommitNote]:

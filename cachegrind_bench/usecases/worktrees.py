@@ -277,9 +277,9 @@ class AbRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def measured_sides(request: AbRequest, repository: Repository, notices: Notices) -> tuple[Side, Side]:
     """Measure both commits, one after the other. UsageError if git does not know one, MeasurementError if one fails."""
-    base, candidate = _commit(repository, request.base), request.candidate
+    base, candidate = repository.required(request.base), request.candidate
     changes = changes_as_commit(repository) if candidate is None else None
-    shas = base, changes or _commit(repository, "HEAD" if candidate is None else candidate)
+    shas = base, changes or repository.required("HEAD" if candidate is None else candidate)
     names = request.base, request.candidate or "your work tree"
     if request.keep is not None:
         make_folder(request.keep)
@@ -329,19 +329,12 @@ def explained_base(
     try:
         if commit is None:
             raise MeasurementError("its commit is not known")
-        sha = _commit(repository, commit.sha)
+        sha = repository.required(commit.sha)
         with opened_worktree(repository, notices, SelectRequest(patterns=tuple(ids))) as place:
             return with_evidence(base, place.side("the base", sha, (*WORDS, *words)))
     except CgBenchError as error:
         notices.warn(f"calls of {base.name} could not be recorded: {error.message}")
         return base
-
-
-def _commit(repository: Repository, revision: str) -> str:
-    sha = repository.named(revision)
-    if sha is None:
-        raise UsageError(f"git knows no commit {revision!r}", hint=repository.advice(revision))
-    return sha
 
 
 class Narrowed(msgspec.Struct, frozen=True, kw_only=True):

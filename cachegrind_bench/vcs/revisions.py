@@ -8,16 +8,17 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.vcs.commits import parse_commit
 from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git
 
 Found = TypeVar("Found")
 
+DEEPEN = "git fetch --unshallow (for actions/checkout: fetch-depth: 0)"
 _PULL_MERGE = re.compile(r"refs/pull/[0-9]+/merge")
 # Each step fetches this many more commits; most branches are younger than the first.
 _STEPS = (50, 500, 5000)
@@ -39,11 +40,18 @@ class Repository(Git, frozen=True):
         """Return the commit of the branch of this name, else the one that it means as a revision; None if neither."""
         return self.branch(name) or self.commit(name)
 
+    def required(self, name: str) -> str:
+        """Return what `named` does. UsageError where it finds nothing."""
+        sha = self.named(name)
+        if sha is None:
+            raise UsageError(f"git knows no commit {name!r}", hint=self.advice(name))
+        return sha
+
     def advice(self, name: str) -> str:
         """Say what may help where `named` finds nothing. MeasurementError outside of a repository, which is why then."""
         shallow, remotes = self.is_shallow(), self.remotes()
         if shallow:
-            return "this clone is shallow: git fetch --unshallow (for actions/checkout: fetch-depth: 0)"
+            return f"this clone is shallow: {DEEPEN}"
         if remotes:
             wanted = shlex.join([remotes[0], f"{name}:refs/remotes/{remotes[0]}/{name}"])
             return f"a branch, a tag, or a commit's id; try: git fetch {wanted}"
@@ -63,6 +71,10 @@ class Repository(Git, frozen=True):
     def is_shallow(self) -> bool:
         """Return whether commits are missing because the clone is shallow."""
         return self.text("rev-parse", "--is-shallow-repository").strip() == "true"
+
+    def is_cut(self, shas: Collection[str]) -> bool:
+        """Return whether a shallow clone lacks the parents of one of these commits."""
+        return self.is_shallow() and not self._cut().isdisjoint(shas)
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the newest commit that both come from; None if they have nothing in common."""
@@ -183,5 +195,5 @@ class Repository(Git, frozen=True):
                     said = said or self.failed(done, "fetch").message
         raise MeasurementError(
             f"the clone is shallow and could not be deepened: {said}",
-            hint="fetch more yourself, as in: git fetch --unshallow (for actions/checkout: fetch-depth: 0)",
+            hint=f"fetch more yourself, as in: {DEEPEN}",
         )

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.record import run_record
-from tests.cli.test_diff_history import run
+from tests.cli.test_diff_history import file, run
 from tests.unit.repositories import PATH, Repository, git_environment
 
 if TYPE_CHECKING:
@@ -257,6 +257,32 @@ def test_a_shallow_clone_is_fetched_as_far_back_as_there_are_runs(
     assert told.code == 0
     assert "cg-bench: warning: the clone is shallow and could not be deepened: " in told.err
     assert "fetch-depth: 0" in told.err
+
+
+def test_each_command_says_what_to_do_about_commits_that_a_shallow_clone_lacks(
+    repository: Repository, cg_bench: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.git("clone", "--quiet", "--depth=1", f"file://{repository.path}", str(tmp_path / "shallow"))
+    monkeypatch.chdir(tmp_path / "shallow")
+    mine = file("mine", run(repository.git("rev-parse", "HEAD"), 1_000_000))
+    for words in (
+        ("ab", "main~3", "--", "true"),
+        ("backfill", "main~3..main", "--", "true"),
+        ("backfill", "HEAD..main~3", "--", "true"),
+        ("bisect", "1234", "--branch", "main~3"),
+        ("trend", "--branch", "main~3"),
+        ("diff", "main~3", mine),
+        ("diff", "rev:main~3", mine),
+        ("diff", "merge-base:main~3", mine),
+    ):
+        told = cg_bench(*words)
+        assert told.code == 2
+        assert "'main~3'" in told.err
+        assert "\n  this clone is shallow: git fetch --unshallow (for actions/checkout: fetch-depth: 0)\n" in told.err
+    told = cg_bench("backfill", "main", "--carry", "absent", "--", "true")
+    assert told.err.startswith(
+        "cg-bench: commits of main are missing, as this clone is shallow: git fetch --unshallow ("
+    )
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,7 @@ def test_what_is_carried_replaces_links_and_never_follows_them(backfill: CgBench
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nowhere",), "git has no commits 'nowhere'"),
+        (("nowhere",), "git knows no commit 'nowhere'"),
         (("main..main", "--tags", "v*"), "there are no commits in 'main..main' with a tag like 'v*'"),
         (("main", "--carry", "absent"), "there is nothing to carry at 'absent'"),
         (("main", "--carry", "."), "everything would be carried at '.'"),
