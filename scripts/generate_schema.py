@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
@@ -43,9 +44,18 @@ _SHORT = "Counts"  # once in a table of its own
 _BEGIN, _END = "<!-- reference: made by scripts/generate_schema.py -->", "<!-- end of reference -->"
 
 
+def _components(struct: type[msgspec.Struct], place: str = "$defs") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schema of a struct and those it refers to; docstrings without indentation, as CPython has them since 3.13."""
+    (root,), found = msgspec.json.schema_components([struct], ref_template=f"#/{place}/{{name}}")
+    for described in found.values():
+        if "description" in described:
+            described["description"] = inspect.cleandoc(described["description"])
+    return root, found
+
+
 def schema() -> str:
     """Return the JSON Schema of cg-bench.toml, and so of the table [tool.cg-bench]; draft 7, as editors know it."""
-    _, found = msgspec.json.schema_components([Defaults], ref_template="#/definitions/{name}")
+    _, found = _components(Defaults, "definitions")
     tables = {"Defaults": DEFAULTS, "Benchmark": BENCHMARK}
     for table, keys in tables.items():
         for name, described in found[table]["properties"].items():
@@ -67,7 +77,7 @@ def schema() -> str:
 def result_schema() -> str:
     """Return the JSON Schema of a result file, from the structs that read it."""
     numbers = {"type": "array", "items": {"type": "array", "items": {"type": "integer", "minimum": 0}}}
-    (root,), found = msgspec.json.schema_components([codec._Document])  # noqa: SLF001 - private, as nobody else builds one
+    root, found = _components(codec._Document)  # noqa: SLF001 - private, as nobody else builds one
     for name, rows in (
         ("_Profile", ("functions", "lines")),
         ("_Python", ("functions", "paths", "parts")),
@@ -85,7 +95,7 @@ def result_schema() -> str:
 
 def report_schema(report: type[msgspec.Struct]) -> tuple[Path, str]:
     """Return where the JSON Schema of a report is, and the schema."""
-    (root,), found = msgspec.json.schema_components([report])
+    root, found = _components(report)
     document = found.pop(root["$ref"].rpartition("/")[2])
     properties = document["properties"]
     name = properties["schema"].pop("default")
@@ -106,7 +116,7 @@ def report_reference() -> str:
         title = schema["title"].removeprefix("cg-bench.").partition("/")[0]
         about = f"{schema['description']} Schema: [{path.name}](../schema/{path.name})."
         parts.append("\n".join((f"### {title}\n\n{about}\n\n{head}", *rows)))
-    (_,), found = msgspec.json.schema_components([Counts])
+    _, found = _components(Counts)
     rows = list(_fields(found[_SHORT], {}, "", {}))
     parts.append("\n".join((f"### The nine event counts\n\n{head}", *rows)))
     return "\n\n".join(parts) + "\n"
