@@ -6,7 +6,7 @@ calls in turn is the same allocation. What the compiler inlined, or a program al
 
 from __future__ import annotations
 
-import re
+import re  # noqa: TC003
 from collections import defaultdict
 
 import msgspec
@@ -14,14 +14,8 @@ import msgspec
 from cachegrind_bench.compare.call_pairs import native_sides
 from cachegrind_bench.compare.call_split import Caller, Label, Sides, passes_on, user_of
 from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, Calls
+from cachegrind_bench.model.symbols import ALLOCATES, FREES, RESIZES
 
-_LIBC = r"(?:__libc_|__GI_)*"
-# Of 64- and 32-bit C++ the operators new and new[], which are written with the type of a size; and delete.
-_RESIZES = re.compile(rf"{_LIBC}realloc(?:array)?(?:@|$)")
-_ALLOCATES = re.compile(
-    rf"{_LIBC}(?:calloc|malloc|memalign|posix_memalign|aligned_alloc)(?:@|$)|_Zn[aw][mj]|{_RESIZES.pattern}"
-)
-_FREES = re.compile(rf"{_LIBC}c?free(?:@|$)|_Zd[al]Pv")
 _NONE = Calls(0, 0)
 
 
@@ -59,12 +53,12 @@ def counted(base: CallGraph | None, candidate: CallGraph) -> Allocations:
 
 def allocations(sides: Sides) -> Allocations:
     """Count the allocations of two sides."""
-    made, freed = _number(sides, _ALLOCATES), _number(sides, _FREES)
+    made, freed = _number(sides, ALLOCATES), _number(sides, FREES)
     chief = next((caller for caller in (*made.callers, *freed.callers)), None)
     return Allocations(
         made=made,
         freed=freed,
-        kept=0 if _number(sides, _RESIZES).delta else made.delta - freed.delta,
+        kept=0 if _number(sides, RESIZES).delta else made.delta - freed.delta,
         user=None if chief is None else _user(sides, chief),
     )
 
@@ -93,7 +87,7 @@ def _number(sides: Sides, what: re.Pattern[str]) -> Number:
     labels, found = sides[2], defaultdict[int, list[Calls]](lambda: [_NONE, _NONE])
     for at, side in enumerate(sides[:2]):
         for (caller, callee), calls in side.calls.items():
-            inner = _ALLOCATES.match(labels[caller].name) or _FREES.match(labels[caller].name)
+            inner = ALLOCATES.match(labels[caller].name) or FREES.match(labels[caller].name)
             if not inner and what.match(labels[callee].name):
                 found[caller][at] = found[caller][at].plus(calls)
     callers = [Caller(label=labels[number], base=both[0], candidate=both[1]) for number, both in found.items()]

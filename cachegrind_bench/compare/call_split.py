@@ -1,10 +1,12 @@
 """Called more often, or costing more in each call: how calls explain the difference of two executions, in exact numbers.
 
-    ratio(x)     = calls of x in the candidate / its calls in the base
-    expected(e)  = what the calls e = (x, y) cost in the base * their number in the candidate / their number in the base
+    expected(e)  = what the calls e = (x, y) would cost if each had cost as before: see `usual`
     blame(x)     = self(x) + expected(what x calls) - expected(calls of x)
-    own(x)       = self(x) - self_base(x) * ratio(x)                           the part that is for its own code,
-    part(x, y)   = expected(x, y) - cost_base(x, y) * ratio(x)                 and for calling y more or less often
+    own(x)       = self(x) - usual self(x)                                     the part that is for its own code,
+    part(x, y)   = expected(x, y) - usual cost(x, y), for the calls of x       and for calling y more or less often
+
+Calls that only one side has are priced as they are there, and never above what was measured: a price of the base for them would be
+a guess, as eight calls at the start may be dear ones. The calls that both have cost more or less by what each of them does.
 
 Each call is in the sum of blames once as what its caller expects and once as what its callee was to cost, so that sum is
 the difference of the totals, whatever the graphs are. Functions that call each other in a circle are one x: what calls
@@ -15,7 +17,7 @@ when counting began has no caller. Must not know how any of this is shown.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -23,9 +25,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.python_blame import Ratio, scaled
+from cachegrind_bench.compare.python_blame import scaled, usual
 from cachegrind_bench.model.call_graph import Calls, Code
-from cachegrind_bench.model.symbols import UNKNOWN
+from cachegrind_bench.model.symbols import ALLOCATES, FREES, UNKNOWN
 
 Pair = tuple[int, int]  # caller and callee
 _NONE = Calls(0, 0)
@@ -112,6 +114,8 @@ class CallCause(msgspec.Struct, frozen=True, kw_only=True):
 
     `base` and `candidate` are all its calls, with its own cost or (INCLUSIVE) all. `caller` is who calls it more often, or
     (OWN) who called the function of a system library. `members` is how many functions call each other with it, at least 1.
+    `whole` are (OWN) its calls with all they cost, on both sides; None within a recursion, where they contain one another.
+    Allocating and freeing memory is one thing: called more often from one function, it is named by what allocates.
     """
 
     kind: Kind
@@ -122,6 +126,7 @@ class CallCause(msgspec.Struct, frozen=True, kw_only=True):
     caller: Caller | None
     members: int
     ir: int
+    whole: tuple[Calls, Calls] | None = None
 
 
 class CallSplit(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +148,7 @@ def split(sides: Sides, *, rows: int, culprit: int | None = None) -> CallSplit:
     """Compare two graphs, by at most this many rows. The cause is that of the `culprit` if one is known already."""
     base, candidate, labels = sides
     found = _Comparison(base, candidate, labels)
-    ranked = sorted(found.units, key=lambda unit: (-found.weight(unit), labels[unit.main]))
+    ranked = sorted(found.units, key=lambda unit: (*found.weight(unit), labels[unit.main]))
     shown = [found.row(unit) for unit in ranked if found.is_different(unit)][:rows]
     total = sum(candidate.own.values()) - sum(base.own.values())
     top = sum(unit.deficits[1] for unit in found.units if unit.is_new)
@@ -175,8 +180,8 @@ def passes_on(calls: tuple[int, int], times: tuple[int, int]) -> bool:
     """Return whether at least nine tenths of a change in calls come with those of the caller (`times`, on both sides)."""
     if not times[0]:
         return True  # it is new, which is its caller's doing
-    usual = scaled(calls[0], (times[1], times[0]))
-    return times[0] != times[1] and 10 * abs(calls[1] - usual) <= abs(calls[1] - calls[0])
+    expected = scaled(calls[0], (times[1], times[0]))
+    return times[0] != times[1] and 10 * abs(calls[1] - expected) <= abs(calls[1] - calls[0])
 
 
 @dataclass(eq=False)
@@ -194,9 +199,8 @@ class _Unit:
     into: list[Pair] = field(default_factory=list[Pair])
     out_of: list[Pair] = field(default_factory=list[Pair])
 
-    @property
-    def ratio(self) -> Ratio:
-        return (self.entries[1], self.entries[0]) if self.entries[0] else (1, 1)
+    def usual(self, base: int, candidate: int) -> int:
+        return usual(base, candidate, (self.entries[0], self.entries[1]))
 
 
 class _Part(NamedTuple):
@@ -260,36 +264,50 @@ class _Comparison:
         now, then = (self._calls(side, pair) for side in (1, 0))
         if not now.number and not then.number:  # it began before counting did
             return then.ir if pair in self._sides[0].calls else now.ir
-        if not then.number:  # it was not called from there: what a call from anywhere cost
-            from_outside = [self._calls(0, other) for other in self._of[pair[1]].into if other[1] == pair[1]]
-            usual = Calls(sum(found.number for found in from_outside), sum(found.ir for found in from_outside))
-            # At most what they cost now: the only call there was may have been the first, for which a library is searched.
-            return min(now.ir, scaled(usual.ir, (now.number, usual.number))) if usual.number else now.ir
-        return scaled(then.ir, (now.number, then.number))
+        found = usual(then.ir, now.ir, (then.number, now.number))
+        more = now.number - then.number
+        lost, gained = self._moved_calls(pair[1]) if more > 0 else (_NONE, _NONE)
+        if not lost.number:
+            return found
+        # As many of these calls as others make no more are those, from here: at the price that they had there.
+        known = min(lost.number, gained.number)
+        own = scaled(found - then.ir, (known, gained.number))
+        return min(now.ir, found - own + scaled(scaled(lost.ir, (known, lost.number)), (more, gained.number)))
+
+    def _moved_calls(self, function: int) -> tuple[Calls, Calls]:
+        """Return the calls from outside that callers of this function do less often, and those they do more often."""
+        lost, gained = _NONE, _NONE
+        for pair in self._of[function].into:
+            then, now = (self._calls(side, pair) for side in (0, 1))
+            if pair[1] == function and now.number != then.number:
+                delta = usual(then.ir, now.ir, (then.number, now.number)) - then.ir
+                if now.number < then.number:
+                    lost = lost.plus(Calls(then.number - now.number, -delta))
+                else:
+                    gained = gained.plus(Calls(now.number - then.number, delta))
+        return lost, gained
 
     def _blame(self, unit: _Unit) -> int:
         expected = sum(self._expected[pair] for pair in unit.out_of) - sum(self._expected[pair] for pair in unit.into)
         return unit.own[1] + expected - unit.deficits[int(unit.is_new)]
 
-    def weight(self, unit: _Unit) -> int:
-        """Return how much of the difference it has to do with, as whose code did it or as what is called more often."""
+    def weight(self, unit: _Unit) -> tuple[int, int]:
+        """Rank it by how much of the difference it has to do with, as what is called more often or first as whose code did it."""
         parts = (abs(self._part(self._of[pair[0]], pair)) for pair in unit.into)
-        return max(abs(self._blame(unit)), *parts, 0)
+        blame = abs(self._blame(unit))
+        return -max(blame, *parts, 0), -blame
 
     def is_different(self, unit: _Unit) -> bool:
         """Return whether it has anything to do with the difference, and is not only among the callers of what has."""
         moved = self._blame(unit) or unit.inclusive[0] != unit.inclusive[1] or unit.entries[0] != unit.entries[1]
-        return bool(moved and self.weight(unit))
+        return bool(moved and any(self.weight(unit)))
 
     def _part(self, unit: _Unit, pair: Pair) -> int:
-        return self._expected[pair] - scaled(self._calls(0, pair).ir, unit.ratio)
+        return self._expected[pair] - unit.usual(*(self._calls(side, pair).ir for side in (0, 1)))
 
     def row(self, unit: _Unit) -> CallDelta:
         """Return the row of a unit."""
         base, candidate = (Calls(unit.entries[side], unit.inclusive[side]) for side in (0, 1))
-        by_calls = candidate.ir - base.ir  # of one that is new, or gone, all of it
-        if base.number and candidate.number:
-            by_calls = scaled(base.ir, (candidate.number, base.number)) - base.ir
         sums = dict[int, Caller]()
         for pair in unit.into:
             caller, seen = self._caller(pair), sums.get(pair[0])
@@ -309,8 +327,8 @@ class _Comparison:
             candidate=candidate,
             base_own=unit.own[0],
             candidate_own=unit.own[1],
-            by_calls=by_calls,
-            own=unit.own[1] - scaled(unit.own[0], unit.ratio),
+            by_calls=unit.usual(base.ir, candidate.ir) - base.ir,
+            own=unit.own[1] - unit.usual(*unit.own),
             blame=self._blame(unit),
             callers=tuple(callers[:_MOST_CALLERS]),
             shares=tuple(self._shares(unit)),
@@ -345,7 +363,7 @@ class _Comparison:
         else:
             unit = self._of[culprit]
         parts = [*self._traced(unit)] if culprit is None else [*self._parts(unit)]
-        parts = [part for part in parts if culprit in {None, part.function, part.caller}]
+        parts = self._with_allocations(part for part in parts if culprit in {None, part.function, part.caller})
         blame = self._blame(unit)
         best = max(parts, key=lambda part: (part.ir * sign, part.kind is Kind.CALLED, -part.function), default=None)
         # Parts may undo each other, as where a function was inlined: then it is the whole of it that says something.
@@ -358,10 +376,10 @@ class _Comparison:
             yield _Part(self._part(unit, pair), Kind.CALLED, pair[1], pair[0])
         for member in unit.members:
             base, candidate = (self._all_calls(side, member) for side in (0, 1))
-            usual = scaled(self._sides[0].own.get(member, 0), unit.ratio)
-            often = scaled(base.ir, (candidate.number, base.number)) if base.number else candidate.ir
-            if often != usual:  # within a recursion
-                yield _Part(often - usual, Kind.CALLED, member, self._chief_caller(member))
+            of_entries = unit.usual(base.ir, candidate.ir)
+            often = usual(base.ir, candidate.ir, (base.number, candidate.number))
+            if often != of_entries:  # within a recursion
+                yield _Part(often - of_entries, Kind.CALLED, member, self._chief_caller(member))
             yield _Part(candidate.ir - often, Kind.OWN, member, None)
 
     def _traced(self, unit: _Unit) -> Iterator[_Part]:
@@ -376,6 +394,21 @@ class _Comparison:
             )
             sums[part.kind, *way] += part.ir
         yield from (_Part(ir, *key) for key, ir in sums.items())
+
+    def _with_allocations(self, parts: Iterable[_Part]) -> list[_Part]:
+        """Return the parts with the allocations of a caller, and what it frees, as one."""
+        found, chiefs = list[_Part](), dict[int | None, int]()
+        for part in sorted(parts, key=lambda part: not ALLOCATES.match(self._labels[part.function].name)):
+            name = self._labels[part.function].name
+            if part.kind is not Kind.CALLED or not (ALLOCATES.match(name) or FREES.match(name)):
+                found.append(part)
+            elif part.caller in chiefs:
+                chief = found[chiefs[part.caller]]
+                found[chiefs[part.caller]] = chief._replace(ir=chief.ir + part.ir)
+            else:
+                chiefs[part.caller] = len(found)
+                found.append(part)
+        return found
 
     def _origin(self, unit: _Unit, function: int, caller: int) -> tuple[int, int]:
         """Return which call of a circle is the first of a chain that leads to this one: in it each only passes on being called more."""
@@ -418,7 +451,14 @@ class _Comparison:
             caller=None if user is None else self._caller((user, part.function)),
             members=len(self._of[part.function].members),
             ir=part.ir,
+            whole=self._whole(unit) if part.kind is Kind.OWN else None,
         )
+
+    def _whole(self, unit: _Unit) -> tuple[Calls, Calls] | None:
+        if len(unit.members) > 1 or (unit.main, unit.main) in self._pairs:
+            return None
+        base, candidate = (Calls(unit.entries[side], unit.inclusive[side]) for side in (0, 1))
+        return base, candidate
 
     def user(self, function: int) -> int | None:
         """Return who called this function of a system library: the nearest one that is not of such, where that is clear."""

@@ -3,12 +3,11 @@
 The profiles are trees of call paths, with exact self costs and calls. The base predicts what each path of the candidate
 costs; a function is blamed for what differs from that in its own code, and for what it calls more or less often:
 
-    ratio(x)    = calls of path x in the candidate / its calls in the base
-    own(x)      = self(x) - self_base(x) * ratio(x)
-    called(x)   = sum over callees y of x:  inclusive_base(y) / calls_base(y) * (calls(y) - calls_base(y) * ratio(x))
+    own(x)      = self(x) - usual self(x)
+    called(x)   = sum over callees y of x of usual(y), what the calls of y usually cost - what x usually spends on callees
     blame(f)    = sum of own and called over all paths x that end in f
 
-So a function that is merely called more often gets no blame, but its caller does. What a function that is new itself
+What is usual is explained below, in `usual`. So a function that is merely called more often gets no blame, but its caller does. What a function that is new itself
 costs, and calls, is its caller's: below it, callees are predicted as if the caller called them. So it is with a function
 known from elsewhere that was put between, and, the other way round, where what was between is gone. Any other path
 that the base does not have is predicted by all paths of the base that end in the same function, those within itself
@@ -180,6 +179,14 @@ class _Tree:
                 return self._anywhere[key]
         return None
 
+    def own(self, index: int) -> int:
+        """Return what a path, or TOP, costs itself."""
+        return self.profile.native if index == TOP else self.paths[index].ir
+
+    def whole(self, index: int) -> int:
+        """Return what a path, or TOP, costs with all below it."""
+        return self.profile.total if index == TOP else self.profile.inclusive[index]
+
     def place(self, paths: Sequence[int]) -> _Place:
         calls = sum(self.paths[path].calls for path in paths)
         return _Place(self, paths, calls, sum(self.profile.inclusive[path] for path in paths))
@@ -248,15 +255,17 @@ def _weighed(base: _Tree, candidate: _Tree) -> tuple[dict[int, int], dict[int, i
     """
     own, called = defaultdict[int, int](int), defaultdict[int, int](int)
 
-    def held(index: int, function: int, place: _Place, ir: int, ratio: Ratio) -> _Frame:
+    def held(index: int, function: int, place: _Place, ratio: Ratio) -> _Frame:
         """Blame a function for its own code, and give it credit for what it was predicted to call."""
-        calls = sum(scaled(callee.inclusive, ratio) for callee in place.children.values())
-        own[function] += ir - (scaled(place.inclusive, ratio) - calls)
-        called[function] -= calls
+        calls = ratio[::-1]
+        before = {callee: below.inclusive for callee, below in place.children.items()}
+        after = {callee: sum(map(candidate.whole, paths)) for callee, paths in candidate.callees((index,)).items()}
+        callees = sum(usual(before.get(key, 0), after.get(key, 0), calls) for key in before.keys() | after.keys())
+        own[function] += candidate.own(index) - (usual(place.inclusive, candidate.whole(index), calls) - callees)
+        called[function] -= callees
         return _Frame(function, place, ratio, candidate.calls(index, base.functions))
 
-    top_place = _Place(base, (TOP,), 1, base.profile.total)
-    top_frame = held(TOP, TOP, top_place, candidate.profile.native, (1, 1))
+    top_frame = held(TOP, TOP, _Place(base, (TOP,), 1, base.profile.total), (1, 1))
     frames: list[_Frame] = []
     for index, path in enumerate(candidate.paths):
         function = candidate.numbers[index]
@@ -268,8 +277,8 @@ def _weighed(base: _Tree, candidate: _Tree) -> tuple[dict[int, int], dict[int, i
             continue
         if place.calls and path.calls:  # else it was entered before counting began
             ratio = path.calls, place.calls
-        called[caller.function] += scaled(place.inclusive, ratio)
-        frames.append(held(index, function, place, path.ir, ratio))
+        called[caller.function] += usual(place.inclusive, candidate.whole(index), ratio[::-1])
+        frames.append(held(index, function, place, ratio))
     return own, called
 
 
@@ -287,6 +296,20 @@ def _predicted(base: _Tree, candidate: _Tree, caller: _Frame, index: int) -> tup
             caller.calls[callee] = caller.calls.get(callee, 0) + number
         return None, caller.ratio
     return base.anywhere(function, outermost=index in candidate.outermost), (0, 1)
+
+
+def usual(base: int, candidate: int, calls: tuple[int, int]) -> int:
+    """Return what the calls of the candidate would cost if each had cost as before; `calls` are those of base and candidate.
+
+    Calls that only one side has count for what they cost there, but never for more than the difference: where there are more
+    calls, and each costs less in the mean, the new ones are cheap ones.
+    """
+    before, after = calls
+    if not before:
+        return candidate
+    if after > before:
+        return base + max(0, min(candidate - base, scaled(candidate, (after - before, after))))
+    return base - max(0, min(base - candidate, base - scaled(base, (after, before))))
 
 
 def scaled(number: int, ratio: Ratio) -> int:

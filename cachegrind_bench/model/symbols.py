@@ -13,6 +13,14 @@ UNKNOWN = "???"  # what Valgrind writes for a file or function it has no name fo
 STUB = "@plt"  # how the name of a stub ends through which a library is called
 MANGLED = ("_Z", "_R", "__Z")  # how names of C++ and Rust begin
 
+_LIBC = r"(?:__libc_|__GI_)*"
+# Of 64- and 32-bit C++ the operators new and new[], which are written with the type of a size; and delete.
+RESIZES = re.compile(rf"{_LIBC}realloc(?:array)?(?:@|$)")
+ALLOCATES = re.compile(
+    rf"{_LIBC}(?:calloc|malloc|memalign|posix_memalign|aligned_alloc)(?:@|$)|_Zn[aw][mj]|{RESIZES.pattern}"
+)
+FREES = re.compile(rf"{_LIBC}c?free(?:@|$)|_Zd[al]Pv")
+
 _LONGEST = 4096  # names of real programs are shorter; longer ones are distinguished as they are
 _VERSIONS = re.compile(r"@@?[A-Za-z_][\w.@]*")
 

@@ -23,6 +23,9 @@ BASE: Functions = {
 }
 
 
+EMPTY: dict[str, Any] = {"rows": (), "rest": (), "blamed": None, "blamed_share": 0, "moved": (), "moved_count": 0}
+
+
 def changed(**functions: Any) -> CallSplit:
     return compared(graph(BASE), graph(BASE | {name.replace("__", ":"): value for name, value in functions.items()}))
 
@@ -33,8 +36,7 @@ def cause_of(found: CallSplit) -> CallCause:
 
 
 def said(found: CallSplit) -> str | None:
-    empty: dict[str, Any] = {"rows": (), "rest": (), "blamed": None, "blamed_share": 0, "moved": (), "moved_count": 0}
-    return words.cause(Details(total=ZERO, lines=None, lines_missing=False, by_file=False, calls=found, **empty))
+    return words.cause(Details(total=ZERO, lines=None, lines_missing=False, by_file=False, calls=found, **EMPTY))
 
 
 def test_what_is_called_more_often_is_named_with_its_caller_who_is_to_blame() -> None:
@@ -54,11 +56,52 @@ def test_a_call_that_costs_more_is_said_to() -> None:
     assert cause_of(found).culprit.name == "contains"
 
 
+def test_each_call_is_the_same_quantity_in_sentence_and_table() -> None:
+    found = changed(load=(2_500, BASE["load"][1]), main=(100, {"count": 1, "load": 4}))
+    (row,) = (row for row in words.calls_table(found) if "load" in row)
+    assert row[5] == "3,000 → 3,500"
+    again = compared(
+        graph(BASE | {"main": (100, {"load": 4})}),
+        graph(BASE | {"main": (100, {"load": 4}), "load": (2_500, BASE["load"][1])}),
+    )
+    assert said(again) == (
+        "each call of load (words.c) costs 3,500 instead of 3,000 instructions, 2,500 instead of 2,000 in its own code"
+    )
+
+
+@pytest.mark.parametrize("more", [20, 20_000])
+def test_new_calls_cost_what_they_cost_and_not_what_a_few_dear_ones_did(more: int) -> None:
+    def program(new: int) -> CallGraph:
+        own = {code("main"): 1_000, code("fill"): 8 * 400 + 40 * new}
+        return CallGraph(own, {(code("main"), code("fill")): Calls(8 + new, own[code("fill")])})
+
+    found = compared(program(0), program(more))
+    assert (cause_of(found).kind, cause_of(found).culprit.name) == (Kind.CALLED, "main")
+    assert cause_of(found).ir == found.total == 40 * more
+    assert found.rows[0].label.name == "main"
+    back = compared(program(more), program(0))
+    assert {row.label.name: -row.blame for row in back.rows} == {row.label.name: row.blame for row in found.rows}
+
+
+def test_calls_that_moved_to_another_caller_are_not_new_ones() -> None:
+    def program(first: int, second: int, cost: int) -> CallGraph:
+        return graph({"main": (1, {"a": 1, "b": 1}), "a": (1, {"f": first}), "b": (1, {"f": second}), "f": (cost, {})})
+
+    found = compared(program(100, 0, 10), program(0, 110, 12))
+    assert {row.label.name: row.blame for row in found.rows} == {"f": 200, "b": 1_000 + 120, "a": -1_000}
+
+
+def test_where_others_go_the_other_way_a_share_is_not_above_all() -> None:
+    found = changed(count=(50, {"contains": 603}), load=(0, BASE["load"][1]))
+    known = Details(total=ZERO, lines=None, lines_missing=False, by_file=False, calls=found, **EMPTY)
+    assert words.cause_remarks(known)[0].endswith("from count: +4,100 instructions, all else -2,000")
+
+
 def test_both_at_once_are_kept_apart() -> None:
     found = changed(contains=(60, {}), count=(50, {"contains": 600}))
     (row,) = (row for row in found.rows if row.label.name == "contains")
-    assert (row.by_calls, row.by_cost) == (97 * 41, 600 * 19)
-    assert {row.label.name: row.blame for row in found.rows} == {"contains": 600 * 19, "count": 97 * 41}
+    assert (row.by_calls, row.by_cost) == (97 * 60, 503 * 19)
+    assert {row.label.name: row.blame for row in found.rows} == {"contains": 503 * 19, "count": 97 * 60}
     assert said(found) == "each call of contains (words.c) costs 60 instead of 41 instructions"
 
 
@@ -195,8 +238,8 @@ def test_within_a_circle_the_first_of_a_chain_of_calls_is_named() -> None:
     )
     assert said(compared(base, written(pasted=300))) == "copy (words.c) is called 300 instead of 100 times, from escape"
     dearer = compared(base, written(encoded=110, escaped=110, pasted=110, cost=80))
-    assert said(dearer) == "each call of escape (words.c) costs 80 instead of 50 instructions"
-    assert {label.name: ir for label, ir in dearer.rows[0].shares if ir} == {"escape": 110 * 30, "lists": 10 * 62}
+    assert said(dearer) == "each call of escape (words.c) costs 80 instead of 50 instructions in its own code"
+    assert {label.name: ir for label, ir in dearer.rows[0].shares if ir} == {"escape": 100 * 30, "lists": 10 * 92}
 
 
 def test_what_ran_from_the_start_on_and_is_new_has_no_caller() -> None:

@@ -242,8 +242,11 @@ def test_comments_and_layout_are_no_code(file: str, old: str | None, new: str, e
 
 
 def called(label: Label, base: int, candidate: int) -> CallSplit:
-    calls = {"base": Calls(base, 10 * base), "candidate": Calls(candidate, 10 * candidate)}
-    cause = CallCause(kind=Kind.CALLED, culprit=label, function=label, caller=None, members=2, ir=1, **calls)
+    before, after = Calls(base, 10 * base), Calls(candidate, 10 * candidate)
+    kind, caller = Kind.CALLED, None
+    cause = CallCause(
+        kind=kind, culprit=label, function=label, caller=caller, members=2, ir=1, base=before, candidate=after
+    )
     return CallSplit(rows=(), rest=0, top=0, total=1, cause=cause, way=())
 
 

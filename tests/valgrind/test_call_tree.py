@@ -77,7 +77,7 @@ LINE = re.compile(r"(?<=main\.c):\d+(?=\))")  # where compilers let a function b
 PLANTS = {
     "-DWORDS=3000": "contains (main.c) is called 3,000 instead of 503 times, from count (main.c)",
     "-DROUNDS=4": "each call of contains (main.c) costs",
-    "-DROW=9000": "instructions, called from fill (main.c)",
+    "-DROW=9000": "in its own code, called from fill (main.c)",
     "-DDEPTH=18": "fib (main.c) is called 8,361 instead of 465 times, from itself",
 }
 
@@ -128,6 +128,45 @@ def test_allocations_are_counted_with_who_makes_them(cg_bench: CgBench, compile_
     held = cg_bench("diff", str(base), str(candidate), "--threshold=9999%", "--threshold-allocations=10%")
     assert (held.code, said.search(held.stdout.splitlines()[-1]) is None) == (1, False)
     assert cg_bench("diff", str(candidate), str(base), "--threshold-allocations=0%", "--max-drop=99%").code == 0
+
+
+DEAR = """
+#include <stdio.h>
+#include <stdlib.h>
+void *kept[8];
+int main(void) {
+    for (int at = 0; at < 8; at++) kept[at] = malloc(100 + at * 300);
+    unsigned sum = 1;
+    for (unsigned word = 0; word < 20000; word++) {
+        for (int step = 0; step < 20; step++) sum = sum * 31 + (word ^ step);
+#ifdef COPIED
+        char *volatile copy = malloc(24);
+        *copy = (char)word;
+        sum += *copy;
+        free(copy);
+#endif
+    }
+    printf("%u\\n", sum);
+}
+"""
+
+
+@pytest.mark.slow
+def test_allocations_are_blamed_for_what_they_cost_and_named_first(cg_bench: CgBench, compile_c: CompileC) -> None:
+    base, candidate = (measured(cg_bench, compile_c(DEAR, "-O1", "-g", *more)) for more in ([], ["-DCOPIED"]))
+    found, benchmark = compared(cg_bench, base, candidate)
+    calls = benchmark["calls"]
+    by_name = {row["function"]: row for row in calls["functions"]}
+    assert calls["functions"][0]["function"] == "main"
+    assert 400_000 < by_name["malloc"]["by_calls"] <= by_name["malloc"]["candidate"]["ir"]
+    assert all(abs(row[part]) <= calls["total"] * 1.01 for row in by_name.values() for part in ("by_calls", "blame"))
+    said = re.compile(r"20,000 more allocations \(\d+ → 20,0\d\d\), from main \(main\.c:\d+\)")
+    assert said.search(found.stdout.splitlines()[-1])
+    (remark,) = (line for line in found.stdout.splitlines() if said.search(line) and "of the difference" in line)
+    assert 80 < float(remark.split(" % of the difference")[0].split()[-1]) < 100
+    assert by_name["malloc"]["by_calls"] + by_name["free"]["by_calls"] == pytest.approx(
+        benchmark["cause"]["ir"], rel=0.01
+    )
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from cachegrind_bench.compare.verdict import (
 )
 from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.model.symbols import UNKNOWN
+from cachegrind_bench.model.symbols import ALLOCATES, FREES, UNKNOWN
 from cachegrind_bench.model.text import (
     below,
     change,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 # Where the sources of glibc and musl have what programs call most, as debug information says; or it says nothing.
 _OF_LIBC = re.compile(r"^(?:\?\?\?)?$|(?:^|/)(?:malloc|string|sysdeps)/")
-_MOST = Fraction(1, 2)
+_MOST, _ALL = Fraction(1, 2), Fraction(1)
 MOST_HUNKS = 5
 _MUCH = Fraction(1, 5)  # from here on, how many times the work it is says more
 _ADVICE = "\n"  # what follows is advice for the person who measures
@@ -432,18 +432,41 @@ def cause(details: Details) -> str | None:
         caller = f"{caller} ({_short(found.caller.label)})"
     before, after = found.base.number, found.candidate.number
     if found.kind is Kind.CALLED:
+        allocated = _by_allocations(details)
+        if allocated is not None:
+            return allocated
         text = f"{name} is called {grouped(after)} instead of {counted(before, 'time')}"
         if found.caller is None:
             return text
         here = found.caller.candidate.number - found.caller.base.number
         some = "" if here == after - before else f"{grouped(abs(here))} {'more' if here > 0 else 'fewer'} "
         return f"{text}, {some}from {'itself' if found.caller.label == found.function else caller}"
-    costs = f"{each_call(found.candidate)} instead of {each_call(found.base)} instructions"
-    itself = "" if found.kind is Kind.OWN else ", with what it calls"
     by = f", called from {caller}" if caller else ""
+    own = _instead(found.base, found.candidate)
     if before == after == 1:
-        return f"{name} itself costs {costs}{by}" if not itself else f"{name}{itself}, costs {costs}"
-    return f"each call of {name}{itself}{',' if itself else ''} costs {costs}{by}"
+        itself, comma = (" itself", "") if found.kind is Kind.OWN else (", with what it calls", ",")
+        return f"{name}{itself}{comma} costs {own} instructions{by}"
+    if found.kind is Kind.INCLUSIVE or found.whole == (found.base, found.candidate):
+        return f"each call of {name} costs {own} instructions{by}"
+    if found.whole is None:  # what calls within a recursion cost contains one another
+        return f"each call of {name} costs {own} instructions in its own code{by}"
+    return f"each call of {name} costs {_instead(*found.whole)} instructions, {own} in its own code{by}"
+
+
+def _instead(base: Calls, candidate: Calls) -> str:
+    return f"{each_call(candidate)} instead of {each_call(base)}"
+
+
+def _by_allocations(details: Details) -> str | None:
+    """Say how many more allocations the function makes that explains most by making them; None if something else does."""
+    found, known = details.cause, details.allocations
+    if found is None or known is None or found.caller is None:
+        return None
+    if not (ALLOCATES.match(found.function.name) or FREES.match(found.function.name)):
+        return None
+    callers = known.made.callers or known.freed.callers
+    chief = known.user or (callers[0].label if callers else None)
+    return allocations(known) if chief == found.caller.label else None
 
 
 def each_call(calls: Calls) -> str:
@@ -470,23 +493,40 @@ def cause_remarks(details: Details | None) -> list[str]:
     if details is None or details.cause is None or said is None:
         return []
     found = details.cause
-    part = f", {percent(_explained(details))} of the difference"
+    part = f", {_part(found.ir, _total(details))}"
     many = f"; it is one of {grouped(found.members)} functions that call each other" if found.members > 1 else ""
     return [f"{said}: {signed(found.ir)} instructions{part}{many}"]
 
 
 def _explained(details: Details) -> Fraction:
     """Return which part of the difference of instructions the cause explains."""
+    total = _total(details)
+    return Fraction(details.cause.ir, total) if details.cause and total else Fraction(0)
+
+
+def _total(details: Details) -> int:
+    """Return the difference of instructions by the calls that the cause is found in."""
     split = details.calls if details.python_calls is None else details.python_calls
-    return Fraction(details.cause.ir, split.total) if details.cause and split and split.total else Fraction(0)
+    return 0 if split is None else split.total
+
+
+def _part(ir: int, total: int) -> str:
+    """Say how much of the difference this is; where it is more than all, what others cost less."""
+    if not total or Fraction(ir, total) <= 1:
+        return f"{percent(Fraction(ir, total or 1))} of the difference"
+    return f"all else {signed(total - ir)}"
 
 
 def calls_table(found: CallSplit) -> list[tuple[str, ...]]:
-    """Return the heading and the rows of a table; the blames of all rows add up to that of the last one."""
+    """Return the heading and the rows of a table; the blames of all rows add up to that of the last one.
+
+    What each call costs is with what it calls.
+    """
     rows: list[tuple[str, ...]] = [
         ("blame", "Δ cost", "by calls", "by cost of each", "calls", "each", "function", "called from")
     ]
-    for row in found.rows:
+    shown = [row for row in found.rows if is_worth_a_row(max(abs(row.blame), abs(row.by_calls)), found.total)]
+    for row in shown:
         before, after = row.base, row.candidate
         each = [each_call(side) if side.number else "–" for side in (before, after)]
         delta = after.ir - before.ir
@@ -495,8 +535,9 @@ def calls_table(found: CallSplit) -> list[tuple[str, ...]]:
             _arrow(grouped(before.number), grouped(after.number)),
         )
         rows.append((*numbers, _arrow(*each), *ends(row)))
-    if found.rest or found.top:
-        rows.append((signed(found.rest + found.top), *[""] * 5, "everything else", ""))
+    rest = found.total - sum(row.blame for row in shown)
+    if rest or len(shown) < len(found.rows):
+        rows.append((signed(rest), *[""] * 5, "everything else", ""))
     return [*rows, (signed(found.total), *[""] * 5, "total", "")]
 
 
@@ -543,7 +584,7 @@ def hunk_remarks(details: Details | None) -> list[str]:
         ]
     if found.through is not None:
         way = found.through
-        part = f"{percent(Fraction(way.function.ir, found.total))} of it is called from {_changed(way)}"
+        part = f"{percent(min(Fraction(way.function.ir, found.total), _ALL))} of it is called from {_changed(way)}"
         own = f"{percent(Fraction(found.ir, found.total))} of the difference is of functions that the change touches"
         return [f"{own if found.touched else 'no function that explains the difference was changed'}, but {part}"]
     if not found.touched:
@@ -552,7 +593,7 @@ def hunk_remarks(details: Details | None) -> list[str]:
         unsaid = "constants, arguments, and code that was inlined where lines are not recorded (--lines)"
         what = f"no function that explains the difference was changed{_inlined(details)}"
         return [f"{what}; what other lines do, such as {unsaid}, cannot be said"]
-    part = f", {percent(Fraction(found.ir, found.total))} of the difference," if found.total else ""
+    part = f", {_part(found.ir, found.total)}," if found.total else ""
     places = "; ".join(map(_changed, found.touched[:MOST_HUNKS]))
     return [f"{signed(found.ir)} instructions{part} are of functions that the change touches: {places}"]
 
@@ -571,8 +612,10 @@ def _changed(row: Touched) -> str:
 
 
 def allocation_remarks(item: Difference, details: Details | None) -> list[str]:
-    """Say how many more or fewer allocations there are, and from where, unless a verdict on them says so."""
-    known = None if details is None or item.allocations is not None else details.allocations
+    """Say how many more or fewer allocations there are, and from where, unless the verdict or the cause says so."""
+    if details is None or item.allocations is not None or _by_allocations(details) is not None:
+        return []
+    known = details.allocations
     said = None if known is None else allocations(known)
     return [said] if said else []
 
