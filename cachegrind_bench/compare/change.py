@@ -23,14 +23,14 @@ MANY_RUNS = 4
 class Shift(msgspec.Struct, frozen=True, kw_only=True):
     """How one number moved. Shares are fractions of one.
 
-    `relative` is (candidate - base) / base. `signed` divides by the smaller of the two instead, so that it only changes
+    `relative` is (candidate - base) / base, None where a base is 0 and the candidate is not. `signed` divides by the smaller of the two instead, so that it only changes
     its sign when base and candidate change places: an improvement is what would be a regression the other way round.
     Both are the median over the layouts, pair by pair. `noise` is the largest (max - min) / min of a few runs of one layout,
     `spread` that of many, such as the calls of a benchmark that does not settle. `sway` is how far, from one layout to
     another, `relative` differs.
     """
 
-    relative: Fraction
+    relative: Fraction | None
     signed: Fraction
     noise: Fraction
     spread: Fraction
@@ -84,12 +84,15 @@ def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | 
         pairs = [tuple(median_low(map(weigh, side[layout])) for side in (before, after)) for layout in common]
         signs = {(new > old) - (new < old) for old, new in pairs}
         shares = [Fraction(new - old, max(old, 1)) for old, new in pairs]
+        from_nothing = any(new and not old for old, new in pairs)
         return Shift(
-            relative=median(shares),  # of two in the middle their mean: the same seen from either side
+            relative=None
+            if from_nothing
+            else median(shares),  # of two in the middle their mean: the same seen from either side
             signed=median([Fraction(new - old, max(min(old, new), 1)) for old, new in pairs]),
             noise=widest(weigh, many=False),
             spread=widest(weigh, many=True),
-            sway=max(shares) - min(shares),
+            sway=Fraction(0) if from_nothing else max(shares) - min(shares),
             mixed=signs >= {1, -1},
         )
 

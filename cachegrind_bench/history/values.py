@@ -196,8 +196,8 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def change(self) -> Fraction | None:
-        """The relative change since; None if both do not compare."""
-        if self.base is None or not self.comparable:
+        """The relative change since; None if both do not compare, or it was 0."""
+        if self.base is None or not self.comparable or (self.latest.value and not self.base.value):
             return None
         return relative(self.base.value, self.latest.value)
 

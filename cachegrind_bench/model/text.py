@@ -180,8 +180,13 @@ def signed(number: int) -> str:
     return f"{number:+,}" if number else "0"
 
 
-def change(share: Fraction, digits: int = 3) -> str:
-    """Return a relative difference in percent, as +1.23 %, -0.00046 % or 0 %; 0 only where nothing changed."""
+def change(share: Fraction | None, digits: int = 3) -> str:
+    """Return a relative difference in percent, as +1.23 %, -0.00046 % or 0 %; 0 only where nothing changed.
+
+    From nothing (None) no percentage leads to something.
+    """
+    if share is None:
+        return "from 0"
     return f"{'+' if share > 0 else ''}{percent(share, digits)}"
 
 

@@ -140,7 +140,11 @@ def _moved(before: int | None, after: int | None) -> tuple[str, str, str]:
             "-" if after is None else grouped(after),
             "new" if before is None else "gone",
         )
-    return grouped(before), grouped(after), change(Fraction(after - before, max(before, 1)))
+    return (
+        grouped(before),
+        grouped(after),
+        change(Fraction(after - before, before or 1) if before or not after else None),
+    )
 
 
 def runs(

@@ -18,6 +18,8 @@ _WORD = re.compile(r"[A-Za-z_]\w+", re.ASCII)
 _NAME, _START = re.compile(r"[\w.$]+", re.ASCII), re.compile("(?=_[ZR])")
 # What a mangled name has an abbreviation or another word for.
 _UNSPELLED = frozenset(("std", "operator", "closure", "lambda", "anonymous", "namespace", "impl", "const", "as", "dyn"))
+# Brackets that are not those of parameters.
+_PART_OF_NAME = re.compile(r"\(anonymous namespace\)|\boperator\(\)")
 _BRACKETS = {"<": 1, "(": 1, "[": 1, "{": 1, ">": -1, ")": -1, "]": -1, "}": -1}
 
 
@@ -41,7 +43,7 @@ def symbols(program: str, patterns: Sequence[str]) -> tuple[str, ...]:
 
 def _named(program: str, pattern: str) -> Iterator[str]:
     """Yield the mangled names in this file that have the longest word of a pattern; none for one that has no word."""
-    words = [word for word in _WORD.findall(pattern.partition("(")[0]) if word not in _UNSPELLED]
+    words = [word for word in _WORD.findall(_masked(pattern).partition("(")[0]) if word not in _UNSPELLED]
     if not words:
         return
     word = max(words, key=len).encode()
@@ -58,11 +60,16 @@ def _named(program: str, pattern: str) -> Iterator[str]:
         at = data.find(word, max(end, at + 1))
 
 
+def _masked(name: str) -> str:
+    """Return a name of the same length whose first parenthesis, if any, begins its parameters."""
+    return _PART_OF_NAME.sub(lambda match: "-" * len(match[0]), name)
+
+
 def _forms(name: str) -> Iterator[str]:
     """Yield a function's name in the source as it may be written: whole, without parameters, result and template's arguments."""
     yield name
     depth, start, end, plain = 0, 0, len(name), 0
-    for place, sign in enumerate(name):
+    for place, sign in enumerate(_masked(name)):
         if sign == "(" and not depth and place:
             end = min(end, place)
         if sign == "<" and not depth and place < end:

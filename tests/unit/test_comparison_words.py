@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cachegrind_bench.compare.explain import details
 from cachegrind_bench.compare.verdict import State, compare
-from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
+from cachegrind_bench.history.values import Against, Reading
+from cachegrind_bench.model.metrics import EVENTS, ZERO, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.thresholds import Limit
+from cachegrind_bench.render.comparison import github, markdown, table
 from cachegrind_bench.render.comparison.view import view
 from cachegrind_bench.render.comparison.words import LOOKS, headline, interpreted, remarks
+from cachegrind_bench.render.documents.comparisons import comparison as comparison_document
+from cachegrind_bench.render.trend.words import against
 from tests.unit.comparing import compared, counts, difference, gates, measured
 from tests.unit.samples import failed_benchmark, result
 
@@ -47,6 +52,21 @@ def test_mixed_signs_are_reported_whether_gated_or_not() -> None:
     mixed = layouts(counts(1_010_000), counts(1_010_000), counts(990_000))
     assert said(base, mixed).startswith("up in some memory layouts and down in others: ")
     assert "in their median by more than --threshold-cache 0.6 %" in said(base, mixed, threshold_cache="0.6%")
+
+
+def test_from_a_base_of_0_there_is_no_percentage_in_any_format() -> None:
+    found = compared(measured(value=ZERO), measured(value=counts(119_307)))
+    assert headline(found, {}) == "regression: sieve score from 0 to 119,307 (threshold 0.5 %)"
+    (row,) = view(found, {}, rows=0, names=("a", "b")).rows
+    assert row.cells[:4] == ("0", "119,307", "from 0", "from 0")
+    (document,) = json.loads(comparison_document(found, {}))["benchmarks"]
+    assert document["change_ppm"] == {"score": None, "Ir": None}
+    for form in (table, markdown, github):
+        assert "11,930" not in form.render(view(found, {}, rows=0, names=("a", "b")))
+    one, other = (
+        Reading(index=0, sha="", key="k", value=value, counts=ZERO, created_at="", uid="") for value in (0, 9)
+    )
+    assert against(Against(base=one, latest=other)) == "from 0"
 
 
 def test_noise_that_decides_nothing_is_reported_too() -> None:

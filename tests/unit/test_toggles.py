@@ -17,7 +17,8 @@ SUMS = "_ZN4text3sumIiEET_S1_", "_ZN4text3sumIlEET_S1_"
 RUST = "_ZN5words5count17h2402a54a3ded6e21E"
 WORDS = "_Z11parse_wordsPKc"
 # The last name is the end of another one, of which linkers make use.
-NAMES = (PARSE_TEXT, PARSE_NUMBER, CLONE, f"{CLONE}.cold", *SUMS, RUST, "main", f"_GLOBAL__sub_I_{WORDS}")
+LEAF, CALLED = "_ZN12_GLOBAL__N_14leafEj", "_ZNK4deep12_GLOBAL__N_13TabclEPKc"
+NAMES = (LEAF, CALLED, PARSE_TEXT, PARSE_NUMBER, CLONE, f"{CLONE}.cold", *SUMS, RUST, "main", f"_GLOBAL__sub_I_{WORDS}")
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,9 @@ NAMES = (PARSE_TEXT, PARSE_NUMBER, CLONE, f"{CLONE}.cold", *SUMS, RUST, "main", 
         ("text::su?<*", SUMS),
         ("words::count", [RUST]),
         ("parse_words", [WORDS]),
+        ("(anonymous namespace)::leaf(unsigned int)", [LEAF]),
+        ("(anonymous namespace)::leaf", [LEAF]),
+        ("deep::(anonymous namespace)::Tab::operator()", [CALLED]),
         ("parse", []),
         ("main", []),
         ("*::*", []),

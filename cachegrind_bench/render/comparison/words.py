@@ -119,7 +119,7 @@ def _state_remarks(difference: Difference, gates: Gates) -> list[str]:
 
 def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
     if state is State.SUSPICIOUS:
-        fewer = percent(-moved.ir.relative)
+        fewer = percent(-(moved.ir.relative or Fraction(0)))
         return f"{fewer} fewer instructions: does it still do its work? (--max-drop accepts more)"
     if state is State.SHIFT and moved.score.mixed:
         return "up in some memory layouts and down in others: the memory layout matters more than the change"
@@ -302,9 +302,11 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
     if moved.base == moved.candidate and worst.state is State.UNCHANGED:
         return f"all nine counts of {worst.id} are the same"
     moves = f"{gates.metric.value} {change(shift.relative)}"
+    if shift.relative is None:
+        moves += f" to {grouped(comparison.weigh(moved.candidate))}"
     held = Cause.THRESHOLD in worst.causes or worst.state is State.UNCHANGED
     threshold = f"threshold {exact_percent(worst.threshold)}" * (held and worst.state is not State.IMPROVEMENT)
-    if Cause.THRESHOLD in worst.causes and abs(shift.relative) >= _MUCH:
+    if Cause.THRESHOLD in worst.causes and shift.relative is not None and abs(shift.relative) >= _MUCH:
         within = ", ".join(filter(None, (moves, threshold)))
         text = f"{worst.id} does {factor(1 + shift.relative)} times the work of the base ({within})"
     else:

@@ -60,8 +60,8 @@ class SideCounts(msgspec.Struct, frozen=True, kw_only=True):
 class ChangePpm(msgspec.Struct, frozen=True, kw_only=True):
     """Relative changes."""
 
-    score: Annotated[PpmMore, doc("change of the score, relative to the base")]
-    Ir: Annotated[PpmMore, doc("change of Ir, relative to the base")]
+    score: Annotated[PpmMore | None, doc("change of the score, relative to the base; null from 0")]
+    Ir: Annotated[PpmMore | None, doc("change of Ir, relative to the base; null from 0")]
 
 
 class NoisePpm(msgspec.Struct, frozen=True, kw_only=True):
@@ -423,7 +423,9 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         base=side(item.base),
         candidate=side(item.candidate),
         threshold_ppm=ppm(item.threshold),
-        change_ppm=optional(moved, lambda it: ChangePpm(score=ppm(it.score.relative), Ir=ppm(it.ir.relative))),
+        change_ppm=optional(
+            moved, lambda it: ChangePpm(score=optional(it.score.relative, ppm), Ir=optional(it.ir.relative, ppm))
+        ),
         noise_ppm=optional(moved, lambda it: NoisePpm(score=_noise(it.score), Ir=_noise(it.ir))),
         estimate=optional(estimated(item.base, item.candidate) if moved is not None else None, _estimate),
         layouts=optional(moved, lambda it: it.layouts),

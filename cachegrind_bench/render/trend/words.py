@@ -94,7 +94,9 @@ def against(item: Against | None) -> str:
     """Return how the latest reading compares with an earlier one."""
     if item is None or item.base is None:
         return "–"
-    return "other key" if item.change is None else short_change(item.change)
+    if not item.comparable:
+        return "other key"
+    return change(None) if item.change is None else short_change(item.change)
 
 
 def subject(note: CommitNote | None) -> str:

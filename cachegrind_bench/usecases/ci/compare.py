@@ -149,7 +149,8 @@ def _outputs(made: Report, base: Side, job: Job) -> dict[str, str]:
     comparison = made.comparison
     counts = comparison.count()
     moved = [item.change for item in comparison.differences if item.change is not None]
-    worst = max((float(deciding(item, comparison.gates).relative) for item in moved), default=0.0)
+    shares = [deciding(item, comparison.gates).relative for item in moved]
+    worst = max((1.0 if share is None else float(share) for share in shares), default=0.0)  # from 0: as in a history
     scores = [
         comparison.model.score(item.counts) for item in comparison.candidate.benchmarks if item.counts is not None
     ]
