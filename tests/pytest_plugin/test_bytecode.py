@@ -10,7 +10,7 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised, restoring
+from cachegrind_bench.pytest_plugin.cpython.bytecode import executed, forget_specialised, keep_specialised, restoring
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cachegrind_bench.pytest_plugin.inner.direct_calls import direct
+from cachegrind_bench.pytest_plugin.cpython.direct_calls import direct
 
 
 @pytest.mark.parametrize("machine", [platform.machine(), "other"])

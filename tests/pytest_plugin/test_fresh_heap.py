@@ -12,7 +12,7 @@ from subprocess import PIPE
 
 import pytest
 
-from cachegrind_bench.pytest_plugin.inner import fresh_heap
+from cachegrind_bench.pytest_plugin.cpython import fresh_heap
 
 # Makes holes of all sizes in both heaps first. Prints how far apart are what is allocated afterwards.
 FRESH = """
@@ -21,7 +21,7 @@ random.seed(SEED)
 holes = [bytes(random.randrange(4000)) for _ in range(20_000)]
 for place in random.sample(range(20_000), 9_000):
     holes[place] = None
-from cachegrind_bench.pytest_plugin.inner.fresh_heap import take_free_memory
+from cachegrind_bench.pytest_plugin.cpython.fresh_heap import take_free_memory
 take_free_memory()
 made = [bytes(1000) for _ in range(20)], [bytes(100) for _ in range(20)]
 steps = [[id(after) - id(before) for before, after in zip(row, row[1:])] for row in made]
@@ -31,7 +31,7 @@ print(id(made[0][1]) % 4096, steps)
 # Prints how many hot look-ups of different types share an entry of the cache, before and after their versions are changed.
 LOOK_UPS = """
 from sys import intern
-from cachegrind_bench.pytest_plugin.inner import type_versions as own
+from cachegrind_bench.pytest_plugin.cpython import type_versions as own
 own._burn(SEED)
 kinds = [type(f"K{number}", (), {intern(f"name{number}{part}"): part for part in range(8)}) for number in range(120)]
 names = {kind: [f"name{number}{part}" for part in range(8)] for number, kind in enumerate(kinds)}
@@ -56,7 +56,7 @@ print(before, shared())
 # Prints what is looked up in 20 types, after memory was used in other ways; twice, as code is specialised in the first calls.
 OBSERVED = """
 import os
-from cachegrind_bench.pytest_plugin.inner import type_versions as own
+from cachegrind_bench.pytest_plugin.cpython import type_versions as own
 own._burn(SEED)
 junk = [str(number) + "." for number in range(SEED)]
 kinds = [type(f"K{number}", (), {f"name_{number}_{part}": part for part in range(5)}) for number in range(20)]
@@ -77,7 +77,7 @@ print(first == own.observe_look_ups(call, codes), first)
 # Prints whether what a visitor looks up is found: nothing but the cache holds its names, which are freed when it gives them up.
 VISITS = """
 import ast
-from cachegrind_bench.pytest_plugin.inner import type_versions as own
+from cachegrind_bench.pytest_plugin.cpython import type_versions as own
 class Visitor(ast.NodeVisitor):
     def visit_Name(self, node):
         return self.generic_visit(node)
@@ -90,7 +90,7 @@ print(all({"generic_visit", "visit_Name"} <= set(one["Visitor"]) for one in foun
 # Prints whether look-ups are found in a type of a module in C that was imported late: the garbage collector does not know it.
 LATE = """
 import sys
-from cachegrind_bench.pytest_plugin.inner import type_versions as own
+from cachegrind_bench.pytest_plugin.cpython import type_versions as own
 own.prepare_to_observe()
 own.gc.freeze()
 assert "asyncio" not in sys.modules
@@ -103,7 +103,7 @@ print("done" in own.observe_look_ups(call, {call.__code__}).get("Future", ()))
 
 # Prints where the cache was found, some times: a type gets its version by a look-up.
 FOUND = """
-from cachegrind_bench.pytest_plugin.inner import type_versions as own
+from cachegrind_bench.pytest_plugin.cpython import type_versions as own
 own._burn(SEED)
 print(len({own._find_cache.__wrapped__() for _ in range(5)}), own._find_cache() > 0)
 interpreter = own.ctypes.pythonapi.PyInterpreterState_Get
@@ -131,7 +131,7 @@ def test_much_free_memory_and_a_libc_without_mallinfo2_change_no_step_of_blocks(
     )
     older = older.replace(
         "take_free_memory\n",
-        "take_free_memory\nfrom cachegrind_bench.pytest_plugin.inner import fresh_heap as own\n",
+        "take_free_memory\nfrom cachegrind_bench.pytest_plugin.cpython import fresh_heap as own\n",
         1,
     )
     (blocks,) = {said(older, seed).rpartition("], [")[2] for seed in (1, 2, 3)}
@@ -186,7 +186,7 @@ def test_look_ups_in_types_of_a_module_that_was_imported_late_are_found() -> Non
 # that raises, with how often that was called.
 ODD = """
 import os
-from cachegrind_bench.pytest_plugin.inner import type_versions as own
+from cachegrind_bench.pytest_plugin.cpython import type_versions as own
 class Meta(type):
     def __eq__(self, other):
         return NotImplemented

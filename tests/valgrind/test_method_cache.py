@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 # While it warms up, the second class gets a version by which the look-ups of both share an entry, or do not.
 SUITE = """
-from cachegrind_bench.pytest_plugin.inner import type_versions
+from cachegrind_bench.pytest_plugin.cpython import type_versions
 
 class First: first = 1
 class Second: second = 2

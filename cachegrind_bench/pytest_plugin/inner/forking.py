@@ -15,8 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
-from cachegrind_bench.pytest_plugin.inner.bytecode import forget_specialised, keep_specialised
-from cachegrind_bench.pytest_plugin.inner.type_versions import can_be_spread
+from cachegrind_bench.pytest_plugin.cpython.bytecode import forget_specialised, keep_specialised
+from cachegrind_bench.pytest_plugin.cpython.type_versions import can_be_spread
 from cachegrind_bench.startup.dumps import last_log
 from cachegrind_bench.startup.exchange import FIRST, WAITING, Exchange, put_current, take_order
 from cachegrind_bench.startup.os_functions import Real

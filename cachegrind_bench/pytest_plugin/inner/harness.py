@@ -20,11 +20,11 @@ from types import CodeType
 from typing import Any, TypeAlias
 
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
-from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised, restoring
-from cachegrind_bench.pytest_plugin.inner.direct_calls import direct
+from cachegrind_bench.pytest_plugin.cpython.bytecode import executed, forget_specialised, keep_specialised, restoring
+from cachegrind_bench.pytest_plugin.cpython.direct_calls import direct
 from cachegrind_bench.pytest_plugin.inner.forking import Copy
-from cachegrind_bench.pytest_plugin.inner.fresh_heap import chunk_taker, move_blocks, take_free_memory
-from cachegrind_bench.pytest_plugin.inner.type_versions import (
+from cachegrind_bench.pytest_plugin.cpython.fresh_heap import chunk_taker, move_blocks, take_free_memory
+from cachegrind_bench.pytest_plugin.cpython.type_versions import (
     can_be_spread,
     observe_look_ups,
     prepare_to_observe,

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from cachegrind_bench.pytest_plugin.inner.direct_calls import direct
+from cachegrind_bench.pytest_plugin.cpython.direct_calls import direct
 from cachegrind_bench.region.requests import executable
 
 # What fresh_heap.c, next to this file, is compiled to.

@@ -19,7 +19,7 @@ from itertools import chain
 from types import CodeType
 from typing import Any, Final
 
-from cachegrind_bench.pytest_plugin.inner.bytecode import forget_specialised
+from cachegrind_bench.pytest_plugin.cpython.bytecode import forget_specialised
 from cachegrind_bench.startup.exchange import LookUps
 from cachegrind_bench.startup.os_functions import Real
 
