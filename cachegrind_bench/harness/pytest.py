@@ -79,6 +79,8 @@ class Pytest(Harness):
         """Let pytest collect, and return the benchmarks."""
         found = collected(entry, environ, note)
         self._collected[id(entry)] = entry, found
+        if found.python.unverified:
+            note(f"{entry.each.place}: {found.python.unverified}")
         return [
             entry.spec(
                 item.nodeid,

@@ -32,6 +32,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 class Python(msgspec.Struct, frozen=True, kw_only=True):
     """The Python that has pytest and the project, which may be another than ours; `pytest` is the version of that.
 
+    `unverified` says why its internals are left alone, if they are (`pytest_plugin.cpython.verified`).
     `variables` make a further one what it is, as `NAME` or `NAME=VALUE`; `trampolines` is "1" if it has those of perf.
     """
 
@@ -41,6 +42,7 @@ class Python(msgspec.Struct, frozen=True, kw_only=True):
     trampolines: str
     pytest: str
     variables: tuple[str, ...]
+    unverified: str = ""
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):

@@ -300,6 +300,8 @@ def _interpreting(item: Item, settings: Settings, collected: Collected) -> dict[
         fields["asserts"] = collected.asserts
     if item.whole:
         fields["pytest"] = collected.python.pytest
+    if collected.python.unverified:  # when it will be verified, it will be measured in another way
+        fields["internals"] = "untouched"
     return fields
 
 

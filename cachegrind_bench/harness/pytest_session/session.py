@@ -100,7 +100,13 @@ def run(
         relay.echo(chunk)
 
     python = collected.python.executable
-    place = Place(cwd=Path(collected.cwd), environ=settings.environ, request=settings.request, python=python)
+    place = Place(
+        cwd=Path(collected.cwd),
+        environ=settings.environ,
+        request=settings.request,
+        python=python,
+        verified=not collected.python.unverified,
+    )
     bench = Bench(collected=collected, settings=settings, valgrind_setup=valgrind_setup, place=place)
 
     def measured(bench: Bench, *, rehearse: bool) -> tuple[Sequence[Lane], Bench]:

@@ -34,6 +34,7 @@ CALLS = Collect(scope=Scope.CALLS)
 OPTIONS = ("-P", "-S")
 # Where the plugin is imported from, whether or not it is installed where the tests are.
 _PLUGIN = str(Path(__file__).resolve().parents[2])
+_ROOT = os.path.dirname(_PLUGIN)
 _FINDER = f"{_PLUGIN}/startup/import_finder.py"
 # To be followed by other code. The last argument is PYTHONPATH, which Python itself must not see: it would import along it.
 # What keeps it from listing is loaded by its path, through what is there when it has started.
@@ -48,15 +49,17 @@ import_finder.import_without_listing()
 from os.path import abspath
 path = sys.argv.pop()
 sys.path[:0] = [abspath(folder) for folder in path.split(":") if path]
-root = {_PLUGIN!r}.rpartition("/")[0]
+root = {_ROOT!r}
 sys.path.append(root)
 from cachegrind_bench.startup.site_init import begin
 sys.path.pop()
 begin(path)
 sys.path.append(root)
 """
+# Where its import system is not known to us, it starts in its own way.
+_PLAIN_OPTIONS, _PLAIN_CODE = ("-P",), f"import sys\nsys.argv.pop()\nsys.path.append({_ROOT!r})"
 # Along the import path of the pytest that was called, from pytest itself on: it imports packages that may be the ones to measure.
-_SERVE = f"""{CODE}
+_SERVE = """
 from marshal import load
 with open(sys.argv[1] + "/root", "rb") as file:
     orders = load(file)
@@ -75,6 +78,7 @@ class Place:
     request: environment.Request
     python: str
     keep: str = ""  # why they see the project where it is
+    verified: bool = True  # whether we know how this Python imports
     look_ups: Mapping[str, LookUps] = field(default_factory=dict[str, Any])
 
     @property
@@ -98,8 +102,9 @@ class Place:
 
     def command(self, exchange: str, out: str) -> Command:
         """Return the command that serves this folder; PYTHONPATH is its last argument."""
+        options, code = (OPTIONS, CODE) if self.verified else (_PLAIN_OPTIONS, _PLAIN_CODE)
         path = self.variables.get("PYTHONPATH", "")
-        return resolve((self.python, *OPTIONS, "-c", _SERVE, exchange, out, path), self.environ, self.cwd)
+        return resolve((self.python, *options, "-c", code + _SERVE, exchange, out, path), self.environ, self.cwd)
 
 
 # What watches over a folder while a process serves it.
@@ -123,7 +128,9 @@ def _target(
     return Target(
         argv=argv,
         executable=command.executable,
-        variables={name: value for name, value in place.variables.items() if name != "PYTHONPATH"},
+        variables={
+            name: value for name, value in place.variables.items() if name != "PYTHONPATH" or not place.verified
+        },
         cwd=str(place.cwd),
         cpu=cpu,
         timeout_ms=worker.limit_ms,

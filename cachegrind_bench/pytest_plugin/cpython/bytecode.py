@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Final
 
-# PyCodeObject of CPython 3.11 to 3.14 (Include/cpython/code.h): its instructions are the last of it.
+# PyCodeObject (Include/cpython/code.h): its instructions are the last of it.
 _INSTRUCTIONS_OFFSET: Final = CodeType.__basicsize__
 # `co_warmup`, -1 of which is one call until instructions adapt; later versions have none, and always adapt.
 _WARM_UP_OFFSET: Final = 52

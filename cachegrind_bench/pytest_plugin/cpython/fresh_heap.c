@@ -4,7 +4,7 @@
    gcc -Os -fPIC -fno-stack-protector -fcf-protection=none -fomit-frame-pointer -fno-asynchronous-unwind-tables
        -fno-toplevel-reorder -c fresh_heap.c && objcopy -O binary -j .text fresh_heap.o fresh_heap.bin
 
-   and for AArch64 by aarch64-linux-gnu-gcc, without -fcf-protection. */
+*/
 
 typedef unsigned long word;
 struct mallinfo2 { word others[9], keepcost; };
@@ -15,7 +15,7 @@ struct asked {
     word all_blocks, steps, most, moved;
 };
 
-/* CPython's Objects/obmalloc.c on 64-bit machines, 3.10 and later: blocks in pools with a header, in arenas. */
+/* CPython's Objects/obmalloc.c: blocks in pools with a header, in arenas. */
 enum { STEP = 16, LARGEST = 512, HEADER = 48, POOL = 1 << 14, ARENA = 1 << 20, POOLS = ARENA / POOL };
 enum {
     LEFT = 60,                  /* pools of an arena, to begin at the same place of one */

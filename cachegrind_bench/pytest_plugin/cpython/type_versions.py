@@ -20,10 +20,11 @@ from types import CodeType
 from typing import Any, Final
 
 from cachegrind_bench.pytest_plugin.cpython.bytecode import forget_specialised
+from cachegrind_bench.pytest_plugin.cpython.verified import IS_VERIFIED
 from cachegrind_bench.startup.exchange import LookUps
 from cachegrind_bench.startup.os_functions import Real
 
-# Objects/typeobject.c, CPython 3.11 to 3.14 (MCACHE_SIZE_EXP, struct type_cache_entry: version, padding, name, value).
+# Objects/typeobject.c (MCACHE_SIZE_EXP, struct type_cache_entry: version, padding, name, value).
 _ENTRIES: Final = 1 << 12
 _ENTRY = struct.Struct("=IIQQ")
 # `tp_version_tag` of PyTypeObject on 64-bit machines (Include/cpython/object.h).
@@ -49,12 +50,13 @@ _known: dict[str, list[type]] = {}
 _types: list[type] = []
 _versions: list[Any] = []
 _modules: list[int] = []  # how many there were
-_modified: Any = ctypes.pythonapi.PyType_Modified
-_modified.argtypes, _modified.restype = [ctypes.py_object], None
 # A type's name as it was defined: its metaclass may have another idea of it.
 _name: Any = vars(type)["__qualname__"].__get__
-_look_up: Any = ctypes.pythonapi._PyType_Lookup  # noqa: SLF001
-_look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctypes.c_void_p
+if IS_VERIFIED:
+    _modified: Any = ctypes.pythonapi.PyType_Modified
+    _modified.argtypes, _modified.restype = [ctypes.py_object], None
+    _look_up: Any = ctypes.pythonapi._PyType_Lookup  # noqa: SLF001
+    _look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctypes.c_void_p
 
 
 def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
@@ -67,7 +69,7 @@ def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUp
     """
     found: dict[str, set[str]] = {}
     own = Real.own_process()
-    cache = _find_cache() if can_be_spread() else 0
+    cache = _find_cache() if IS_VERIFIED else 0
     if not cache:
         return {}
     late = _modules != [len(sys.modules)]  # the garbage collector does not know types that others have made in C
@@ -150,15 +152,12 @@ def spread_look_ups(look_ups: LookUps) -> None:
 
 def remember_types() -> None:
     """Remember which types there are, which takes long; the garbage collector knows what comes later, if all else is frozen."""
+    if not IS_VERIFIED:
+        return
     _known.clear()
     for kind in _all_types():
         _known.setdefault(_name(kind), []).append(kind)
     _burn_to(_REMEMBERED_AT)
-
-
-def can_be_spread() -> bool:
-    """Return whether this Python has one method cache for all of its threads, and code that is specialised in place."""
-    return sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def _raises(call: Callable[[], object]) -> bool:

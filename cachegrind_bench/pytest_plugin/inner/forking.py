@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 from cachegrind_bench.pytest_plugin.cpython.bytecode import forget_specialised, keep_specialised
-from cachegrind_bench.pytest_plugin.cpython.type_versions import can_be_spread
+from cachegrind_bench.pytest_plugin.cpython.verified import IS_VERIFIED
 from cachegrind_bench.startup.dumps import last_log
 from cachegrind_bench.startup.exchange import FIRST, WAITING, Exchange, put_current, take_order
 from cachegrind_bench.startup.os_functions import Real
@@ -77,7 +77,7 @@ def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], N
     start = FIRST.to_bytes(_NUMBER_BYTES, "big")
     number = bytearray(start)
     # A file's process inherits this code from the rounds of the process above, and how far CPython is with specialising it.
-    codes = {function.__code__ for function in (fork_for_each, _round, _count, _in_child) if can_be_spread()}
+    codes = {function.__code__ for function in (fork_for_each, _round, _count, _in_child) if IS_VERIFIED}
     forget_specialised(codes)
     for left in range(_REHEARSALS - 1, -1, -1):
         for rehearsed in (_nothing, _vanish):

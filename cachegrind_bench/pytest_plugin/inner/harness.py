@@ -19,17 +19,17 @@ from contextlib import suppress
 from types import CodeType
 from typing import Any, TypeAlias
 
-from cachegrind_bench.pytest_plugin.fixture import Work, plainly
 from cachegrind_bench.pytest_plugin.cpython.bytecode import executed, forget_specialised, keep_specialised, restoring
 from cachegrind_bench.pytest_plugin.cpython.direct_calls import direct
-from cachegrind_bench.pytest_plugin.inner.forking import Copy
 from cachegrind_bench.pytest_plugin.cpython.fresh_heap import chunk_taker, move_blocks, take_free_memory
 from cachegrind_bench.pytest_plugin.cpython.type_versions import (
-    can_be_spread,
     observe_look_ups,
     prepare_to_observe,
     spread_look_ups,
 )
+from cachegrind_bench.pytest_plugin.cpython.verified import IS_VERIFIED
+from cachegrind_bench.pytest_plugin.fixture import Work, plainly
+from cachegrind_bench.pytest_plugin.inner.forking import Copy
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
     RUNNING_ON_VALGRIND,
@@ -209,7 +209,7 @@ class Meter:
         seed_all()
         with executed():
             Between().watch()
-        if can_be_spread():
+        if IS_VERIFIED:
             if self._native:
                 prepare_to_observe()
             codes = {plainly.__code__}
@@ -279,7 +279,7 @@ class Meter:
                         look_ups = observe_look_ups(functools.partial(plainly, work), codes)
                 self.record = {"native": True, "look_ups": look_ups}
                 return
-            if can_be_spread():
+            if IS_VERIFIED:
                 spread_look_ups(self.take_look_ups())
                 forget_specialised(codes)
                 self._codes = codes

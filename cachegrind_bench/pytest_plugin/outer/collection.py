@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from cachegrind_bench.pytest_plugin.cpython.verified import why_unverified
 from cachegrind_bench.pytest_plugin.fixture import uses_fixture
 from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders, remember_blocked, root_orders
 from cachegrind_bench.pytest_plugin.sizes import MARKER, scale_of
@@ -139,6 +140,7 @@ def this_python() -> dict[str, Any]:
         "trampolines": str(sysconfig.get_config_var("PY_HAVE_PERF_TRAMPOLINE") or 0),
         "pytest": pytest.__version__,
         "variables": of_this_python(),
+        "unverified": why_unverified(),
     }
 
 

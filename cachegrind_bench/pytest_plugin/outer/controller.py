@@ -155,6 +155,7 @@ class Controller:
             with tidied_up() as self._check:
                 created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
                 found = convert(collected(session.config, session.items), Collected)
+                self._notices += filter(None, [found.python.unverified])
                 relay = _Relay(session, held_back(how.environ, how.request))
                 benchmarks, bench = run(found, how, self._valgrind_setup, relay)
                 self._result = Result(
