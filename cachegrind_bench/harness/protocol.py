@@ -349,7 +349,8 @@ def files_below(root: Path) -> Iterator[str]:
                     folders.append(entry.path)
 
 
-_SIGNS, _ESCAPED = re.compile(r"[.^$*+?()\[\]{}|\\]"), r"\\\g<0>"
+# Not ] and }: without the opening one they stand for themselves, and POSIX knows them only so.
+_SIGNS, _ESCAPED = re.compile(r"[.^$*+?()\[{|\\]"), r"\\\g<0>"
 
 
 def exactly(name: str) -> str:

@@ -56,7 +56,10 @@ def measure_iterations(executions: Executions) -> Benchmark:
                 number, chosen = _suitable(loop, accounts), True
             if once or number == before:
                 break
-        executed = reported(loop, measurement.outcome.tail) or number
+        if loop.report is not None:
+            executed = loop.report.read(measurement.report, number, accounts.sections)
+        else:
+            executed = reported(loop, measurement.outcome.tail) or number
         found.append(replace(measurement, accounts=scaled(accounts, executed)))
     benchmark = executions.benchmark(found)
     words = loop.words[number]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from string import ascii_letters, digits
@@ -112,7 +112,7 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     after a `finish` nothing counts until the next `reset`. Where `share[1]` benchmarks run one after the other, each
     has as many sections, and those of number `share[0]` count. The first `skip` of these do not count. A second `end` in
     a row ends a warm-up: sections up to the `lone`th of these do not count. `order` is a regular
-    expression for what must happen, by first letters. `patterns` are places with wildcards that cover these, for names
+    expression for what must happen, by first letters; `odd` says what else may have happened. `patterns` are places with wildcards that cover these, for names
     that have a `*` or `?`: of two patterns that begin alike, Callgrind 3.19 finds one only. `unseen` says what a user can do
     about a program in which none of these functions was called.
     """
@@ -126,6 +126,10 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     skip: int = 0
     lone: int = 0
     order: str = ""
+    odd: str = (
+        "code that reads the clock or sleeps itself, a program that ends in its benchmark, or a measurement of its own (not "
+        "wall time), cannot be distinguished"
+    )
     patterns: tuple[str, ...] = ()
     unseen: str = (
         "the program is stripped, or LTO has inlined the functions by which the framework starts and stops its clock: build it "
@@ -140,6 +144,17 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
 
 
 CODE_LOG = "code.log"  # how the names of logs of compilers end
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """How a framework is made to write a file about a measured execution: the words that end its command, with {} for the file.
+
+    `read` gets the file's contents, how many iterations were asked for, and how many sections were counted. It returns how many
+    iterations the last one of these had. MeasurementError if the framework says that the benchmark failed, or cannot be understood.
+    """
+
+    words: tuple[str, ...]
+    read: Callable[[bytes, int, int], int]
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,6 +177,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     reported: str = ""
     log: tuple[str, ...] = ()
     rehearsal: tuple[str, ...] = ()
+    report: Report | None = None
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.valgrind.tool import Valgrind
 
 _LOG_BYTES = 1 << 16
+_REPORT = "report"
 _UNFIT: set[str] = set()  # programs that do not fork for others
 
 
@@ -73,13 +74,17 @@ _AS_ORDERED = [name for name in Orders._fields if name in Target.__struct_fields
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """One measured execution. `forked` says whether it was that of a child of the program; `jump` is the clock's (see Image)."""
+    """One measured execution. `forked` says whether it was that of a child of the program; `jump` is the clock's (see Image).
+
+    `report` is what the framework wrote about it, if it was asked to (see `Report`).
+    """
 
     tool: Tool
     outcome: Outcome
     accounts: Accounts
     forked: bool = False
     jump: int | None = None
+    report: bytes = b""
 
 
 class Runner(Protocol):
@@ -164,14 +169,22 @@ class ValgrindRunner:
     def _measured_sections(self, target: Target, outcome: Outcome, log: str, child: int | None = None) -> Measurement:
         from cachegrind_bench.valgrind.section_parts import section_accounts
 
-        sections = target.collect.sections
-        assert sections is not None  # noqa: S101 - the caller has looked
-        with reading_out_files():
-            wanted = {"lines": target.lines, "calls": target.calls}
-            accounts = section_accounts(self.scratch.out, outcome, target.argv, sections, child=child, **wanted)
+        loop, sections, report = target.collect.loop, target.collect.sections, b""
+        assert loop is not None and sections is not None  # noqa: S101, PT018 - the caller has looked
+        with suppress(FileFormatError), reading(self.scratch.out / _REPORT) as file:
+            report = file.read()
+        try:
+            with reading_out_files():
+                wanted = {"lines": target.lines, "calls": target.calls}
+                accounts = section_accounts(self.scratch.out, outcome, target.argv, sections, child=child, **wanted)
+        except MeasurementError:
+            if loop.report is not None:
+                loop.report.read(report, 0, 0)  # the framework may say why
+            raise
         images = [image for image in outcome.images or () if child in (None, image.pid)]
         jump = next((image.jump for image in images if image.jump is not None), None)
-        return replace(_measurement(Tool.CALLGRIND, outcome, log, accounts), forked=child is not None, jump=jump)
+        found = _measurement(Tool.CALLGRIND, outcome, log, accounts)
+        return replace(found, forked=child is not None, jump=jump, report=report)
 
     def measure_regions(self, target: Target) -> dict[str, Measurement]:
         """Execute once under Callgrind."""
@@ -209,6 +222,8 @@ class ValgrindRunner:
         if collect.loop is not None and collect.loop.log:
             *flags, log = collect.loop.log
             words[target.begin : target.begin] = (*flags, log.format(self.scratch.out))
+        if collect.loop is not None and collect.loop.report is not None:
+            words += [word.format(self.scratch.out / _REPORT) for word in collect.loop.report.words]
         argv = (self.valgrind.launcher, *options, *words)
         try:
             outcome = self._launch(target, argv, tool=tool, echo=self._echo(target))

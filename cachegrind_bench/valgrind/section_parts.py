@@ -62,9 +62,7 @@ def section_accounts(
     if not number or not re.fullmatch(sections.order or ".*", order):
         raise MeasurementError(
             f"no iterations could be counted: the benchmark's clock was {'not seen' if not order else 'read in an unknown way'}",
-            hint=sections.unseen
-            if not order
-            else "code that reads the clock or sleeps itself, a program that ends in its benchmark, or a measurement of its own (not wall time), cannot be distinguished",
+            hint=sections.odd if order else sections.unseen,
         )
     return replace(accounts_of(profiles, (), calls=graphs), sections=number)
 

@@ -13,7 +13,7 @@ import pytest
 
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness import catch2, jmh, node, protocol, vitest
+from cachegrind_bench.harness import catch2, google_benchmark, jmh, node, protocol, vitest
 from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.measure.iterations import reported
@@ -94,7 +94,8 @@ def test_an_id_that_ends_a_command_is_not_repeated_in_a_list() -> None:
 def program(text: str, harness: str = "google-benchmark") -> str:
     """Write a program that is given as a harness's, and return its table."""
     path = Path("bench")
-    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    nothing = 'case "$*" in *"--benchmark_filter=^cg-bench lists nothing"*) exit;; esac'
+    path.write_text(f"#!/bin/sh\n{nothing}\n{text}\n", encoding="utf-8")
     path.chmod(0o755)
     return f'[[benchmark]]\n{harness} = "./bench"\n'
 
@@ -123,6 +124,52 @@ def test_a_list_of_more_than_a_million_bytes_is_read_whole_and_names_are_made_ha
     assert [spec.id for spec in found.benchmarks[:2]] == [f"{name}1", f"{name}2"]
     assert len(found.benchmarks) == 21
     assert r"\xff" in found.benchmarks[-1].id
+
+
+def test_what_a_program_prints_besides_its_list_is_no_benchmark_and_a_name_keeps_its_spaces() -> None:
+    program("")
+    lists = 'case "$*" in *"lists nothing"*) ;; *) echo "BM a "; echo BM_b;; esac'
+    Path("bench").write_text(f"#!/bin/sh\necho loading\n{lists}\necho bye\n", encoding="utf-8")
+    found = listed('[[benchmark]]\ngoogle-benchmark = "./bench"\n').benchmarks
+    assert [(spec.id, spec.command[-1]) for spec in found] == [
+        ("BM a ", "--benchmark_filter=^BM a $"),
+        ("BM_b", "--benchmark_filter=^BM_b$"),
+    ]
+    Path("bench").write_text("#!/bin/sh\necho BM_b\n", encoding="utf-8")
+    with pytest.raises(MeasurementError, match="listed no benchmarks of Google Benchmark") as error:
+        listed('[[benchmark]]\ngoogle-benchmark = "./bench"\n')
+    assert error.value.hint == "its main has to pass on --benchmark_filter"
+
+
+def aggregates(**mean: object) -> bytes:
+    row = {"run_name": "x", "run_type": "aggregate", "aggregate_name": "mean", "iterations": 2, "time_unit": "us"}
+    return json.dumps({"benchmarks": [row | mean]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("report", "problem"),
+    [
+        (b"", "the program ran no benchmark called x"),
+        (b'{"benchmarks": [', "the program's report on its benchmark cannot be read"),
+        (b"[" * 99_999, "the program's report on its benchmark cannot be read"),
+        (aggregates(cpu_time=6e9), "does not report how many iterations"),  # fewer than were asked for
+        (aggregates(cpu_time=0.7e9), "does not report how many iterations"),
+        (aggregates(cpu_time=0), "does not report how many iterations"),
+        (aggregates(run_name="y"), "does not report how many iterations"),
+        (aggregates(error_occurred=True, error_message="no corpus"), "with the error: no corpus"),
+        (aggregates(skipped=True, skip_message="no GPU"), "skips itself: no GPU"),
+    ],
+)
+def test_a_report_of_google_benchmark_that_does_not_say_the_number_is_an_error(report: bytes, problem: str) -> None:
+    with pytest.raises(MeasurementError, match=problem):
+        google_benchmark._executed("x", report, 1, 1)
+
+
+def test_aggregates_of_google_benchmark_say_how_many_iterations_there_were() -> None:
+    assert google_benchmark._executed("x", aggregates(cpu_time=2e9 / 300), 100, 1) == 300
+    assert google_benchmark._executed("x", aggregates(cpu_time=2e9), 10, 10) == 10  # each was paused
+    run = {"run_name": "x", "run_type": "iteration", "iterations": 301, "counter": float("nan")}
+    assert google_benchmark._executed("x", json.dumps({"benchmarks": [run]}).encode(), 100, 1) == 301
 
 
 ODD = "echo \"<?xml version='1.0' encoding='{}'?><Catch2TestRun/>\" >"
@@ -453,7 +500,7 @@ def test_packages_and_tables_of_go_have_programs_of_their_own() -> None:
 def test_a_program_that_another_table_builds_with_other_contents_is_an_error(other: str) -> None:
     Path("list").write_text("echo BM_a", encoding="utf-8")
     table = '[[benchmark]]\nid = "{0}"\ngoogle-benchmark = "./bench"\nsetup = "sh build {1}"\n'
-    code = "#!/bin/sh\n# benchmark::\necho BM_a"
+    code = '#!/bin/sh\\n# benchmark::\\n[ "${2#--benchmark_f}" != "$2" ] || echo BM_a'
     Path("build").write_text(f"printf '{code} %s\\n' $1 > new && chmod +x new && mv new bench", encoding="utf-8")
     text = table.format("one", 1) + table.format("two", other)
     if other == "1":

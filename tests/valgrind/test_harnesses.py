@@ -65,12 +65,30 @@ def test_a_program_that_does_not_do_what_it_is_asked_for_is_believed_in_what_it_
     assert deaf["counts"]["Ir"] == pytest.approx(hears["counts"]["Ir"], rel=0.01)
 
 
+def test_iterations_that_nobody_asked_for_are_an_error(cg_bench: CgBench, compile_c: CompileC) -> None:
+    program = compile_c(STATE, "-O1", "-g", "-DMEMORY_MANAGER")
+    finished = cg_bench("run", "-k", "plain", "--harness", "google-benchmark", "--", str(program))
+    assert finished.code == 4
+    assert "more often than it was asked for" in finished.stderr + finished.stdout
+
+
 def test_google_benchmark_is_counted_for_one_warm_iteration(cg_bench: CgBench, google_benchmark: Path) -> None:
-    found = [measured(cg_bench, f"google-benchmark = '{google_benchmark}'", name)[1] for name in ("1.json", "2.json")]
-    assert list(found[0]) == ["BM_words", "BM_fixed/iterations:20"]
-    assert found[0]["BM_words"]["counts"] == found[1]["BM_words"]["counts"]
-    one, twenty = (item["counts"]["Ir"] for item in found[0].values())
-    assert abs(one / twenty - 1) < 0.02
+    entry = f"google-benchmark = '{google_benchmark} --benchmark_format=csv --benchmark_color=true'"
+    _, first = measured(cg_bench, entry, "1.json", "-k", "not unfit and not wrong")
+    assert list(first) == ["BM_words", "BM_fixed/iterations:20", "BM_batch", "[three] {times} /repeats:3"]
+    assert [item["iterations"] for item in first.values()] == [1, 20, 10, 10]
+    one, *others = (item["counts"]["Ir"] for item in first.values())
+    assert others == pytest.approx([one] * 3, rel=0.02)
+    output = cg_bench.folder / "2.json"
+    again = cg_bench("run", "-k", "words or unfit or wrong", "-o", str(output))
+    assert again.code == 4
+    second = {item["id"]: item for item in json.loads(output.read_bytes())["benchmarks"]}
+    assert first["BM_words"]["counts"] == second["BM_words"]["counts"]
+    assert {name: (item["status"], item.get("error")) for name, item in second.items()} == {
+        "BM_words": ("ok", None),
+        "BM_unfit": ("failed", 'the benchmark skips itself with the error: no "corpus"'),
+        "BM_wrong": ("failed", "the benchmark skips itself with the error: wrong result"),
+    }
 
 
 @pytest.fixture

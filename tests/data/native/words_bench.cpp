@@ -1,4 +1,4 @@
-// A small benchmark with Google Benchmark: what docs/regions.md says of such programs is tested with it.
+// A small benchmark with Google Benchmark: what docs/regions.md and docs/harnesses.md say of such programs is tested with it.
 #include <benchmark/benchmark.h>
 
 #include <map>
@@ -30,5 +30,23 @@ static void BM_fixed(benchmark::State &state) {
     for (auto _ : state) benchmark::DoNotOptimize(parse_words(all));
 }
 BENCHMARK(BM_fixed)->Iterations(20);
+
+// What is not one row of the console for each repetition, with the number of iterations that was asked for.
+static void BM_batch(benchmark::State &state) {
+    const std::string all = text();
+    while (state.KeepRunningBatch(10))
+        for (int i = 0; i < 10; i++) benchmark::DoNotOptimize(parse_words(all));
+}
+BENCHMARK(BM_batch)->ReportAggregatesOnly();
+BENCHMARK(BM_batch)->Name("[three] {times} ")->Repetitions(3)->ReportAggregatesOnly();
+
+static void BM_unfit(benchmark::State &state) { state.SkipWithError("no \"corpus\""); }
+BENCHMARK(BM_unfit);
+
+static void BM_wrong(benchmark::State &state) {
+    for (auto _ : state) benchmark::DoNotOptimize(text());
+    state.SkipWithError("wrong result");
+}
+BENCHMARK(BM_wrong);
 
 BENCHMARK_MAIN();
