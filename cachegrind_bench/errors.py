@@ -61,6 +61,13 @@ class NoValgrindError(MeasurementError):
     """There is no Valgrind here that can be used: nothing can be measured, whatever the command."""
 
 
+class PlaceError(MeasurementError):
+    """The command does something that it can do only where the project is, not at a constant path; the message says what."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="--keep-place measures it there")
+
+
 class CommandFailedError(MeasurementError):
     """The measured command itself failed: with an exit status, or by a signal.
 

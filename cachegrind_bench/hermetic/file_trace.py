@@ -46,7 +46,7 @@ UNKNOWABLE = {
     **dict.fromkeys(("mount", "move_mount", "open_tree"), "it mounts"),
     **dict.fromkeys(("msgget", "mq_open"), "it uses message queues"),
 }
-SHARED = ("clone", "clone3", "open", "openat", "execve", "execveat")  # others want to know of these, too
+SHARED = ("clone", "clone3", "open", "openat", "execve", "execveat", *MOVES)  # others want to know of these, too
 CALLS = tuple(
     {**READS, **OPENS, **MAKES, **REMOVES, **LINKS, **MOVES, **UNKNOWABLE}
     | dict.fromkeys(("clone", "clone3", "truncate", "socket", "connect", "bind", "shmget", "semget", "unshare"))
@@ -217,15 +217,19 @@ class Recorder:
         if not text:
             return None
         if not text.startswith(b"/"):
-            number = _AT_FDCWD if folder is None else _signed(args[folder])
-            base = b"cwd" if number == _AT_FDCWD else b"fd/%d" % number
-            start = self._places.real_bytes(os.readlink(b"/proc/%d/%s" % (thread, base)))
+            start = self._places.real_bytes(start_of(thread, args, folder))
             if start.endswith(b" (deleted)") and not self.notes.is_ours(start):
                 self.notes.give_up("it works in a folder that was removed")
             text = start + b"/" + text
         parts = [part for part in text.split(b"/") if part not in (b"", b".")]
         plain = self._places.real_bytes(b"/" + b"/".join(parts))
         return plain + b"/." if text.endswith((b"/", b"/.")) and parts else plain
+
+
+def start_of(thread: int, args: list[int], folder: int | None) -> bytes:
+    """Return where the relative paths of a call begin."""
+    number = _AT_FDCWD if folder is None else _signed(args[folder])
+    return os.readlink(b"/proc/%d/%s" % (thread, b"cwd" if number == _AT_FDCWD else b"fd/%d" % number))
 
 
 def _signed(value: int) -> int:

@@ -74,6 +74,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     recording: Recording | None = None
     libraries: tuple[bytes, ...] = ()
     places: Translation = NOWHERE  # in force: what the program says of its files has these paths
+    wrote_beside: bool = False  # something new is next to the project
+    unfit: str = ""  # why this program cannot be measured at a constant path
 
 
 def launch(orders: Orders, scratch: Scratch, *, echo: Callable[[bytes], None], output: Output = Output.PIPE) -> Outcome:
@@ -196,6 +198,8 @@ def _outcome(report: Report, orders: Orders, tail: bytes) -> Outcome:
         unsealed=report.unsealed,
         images=None if report.images is None else tuple(Image(**_real(image, places)) for image in report.images),
         places=places,
+        wrote_beside=report.wrote_beside,
+        unfit=report.unfit,
         recording=recorded,
         libraries=tuple(report.libraries),
     )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.file_trace import Recorder
+from cachegrind_bench.hermetic.neighbours import Level, levels_of, settle
 from cachegrind_bench.hermetic.orders import Orders, Report, packed, read_orders, write_all
 from cachegrind_bench.hermetic.place import Translation
 from cachegrind_bench.hermetic.process_memory import descendants_of
@@ -184,6 +185,8 @@ class _Launch:
         self.statuses: dict[int, int] = {}
         self.ended_ns = 0
         self.unplaced = orders.keep_place  # why files are seen at their real paths alone
+        self.levels: tuple[Level, ...] = ()
+        self.base: int | None = None  # what covers /mnt, while files are at their constant paths
         self.supervisor: Supervisor | None = None
         self.recorder = Recorder(orders.scratch, Translation(orders.places)) if orders.record_files else None
         self.idle: Idle | None = None
@@ -217,6 +220,9 @@ class _Launch:
         supervisor, recorder = self.supervisor, self.recorder
         if recorder is not None and supervisor is None:
             recorder.notes.give_up("its system calls cannot be followed here")
+        wrote_beside, unfit = (
+            (False, "") if self.base is None else settle(self.levels, self.base, Translation(self.orders.places))
+        )
         images = None if supervisor is None else [vars(image) for image in supervisor.finish()]
         return Report(
             failure=failure,
@@ -227,6 +233,8 @@ class _Launch:
             unsealed=seal if supervisor is None else {**supervisor.failures, **seal},
             images=images,
             placed=bool(self.orders.places),
+            wrote_beside=wrote_beside,
+            unfit=unfit or ("" if supervisor is None else supervisor.unfit),
             files=None if recorder is None else (recorder.notes.incomplete, recorder.notes.as_list()),
             libraries=[] if supervisor is None else sorted(supervisor.libraries),
         )
@@ -238,19 +246,28 @@ class _Launch:
         """
         while True:
             ours, theirs = socket.socketpair()
+            try:
+                self.levels = levels_of(self.orders.places) if self.orders.places else ()
+            except OSError as error:
+                self._stay(f"{error.filename or ''}: {error.strerror}".removeprefix(": "))
             self.child = os.fork()
             if self.child == 0:
                 ours.close()
-                become(self.orders, theirs, pinned=self.scheduling.pinned)
+                become(self.orders, theirs, self.levels, pinned=self.scheduling.pinned)
             theirs.close()
-            data, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 1)
+            data, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 2)
             message = marshal.loads(data) if data else None
             if not isinstance(message, str):
+                if descriptors and self.orders.places:
+                    self.base = descriptors.pop(0)
                 return ours, message, descriptors
             self._reap(block=True)
-            self.unplaced = message
-            self.orders = self.orders._replace(placed=None, places=())
+            self._stay(message)
             ours.close()
+
+    def _stay(self, why: str) -> None:
+        self.unplaced = why
+        self.orders = self.orders._replace(placed=None, places=())
 
     def _attach(self, ours: socket.socket, message: Any, descriptors: list[int]) -> tuple[dict[str, str], str | None]:
         """Serve until the exec has succeeded or failed.

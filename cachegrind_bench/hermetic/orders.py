@@ -115,7 +115,8 @@ class Report(NamedTuple):
     """What became of it. `unsealed` gives the reason for each part of the seal that was refused.
 
     `failure` says why the program could not be executed. `images` has the attributes of each, None where system calls
-    were not supervised; `placed`: whether files were at their constant paths; `files` are those that were read.
+    were not supervised; `placed`: whether files were at their constant paths; `wrote_beside`: whether something was made next to
+    the project; `unfit`: why the program cannot be measured at a constant path; `files` are those that were read.
     """
 
     failure: str | None
@@ -126,6 +127,8 @@ class Report(NamedTuple):
     unsealed: dict[str, str]
     images: list[dict[str, Any]] | None
     placed: bool
+    wrote_beside: bool
+    unfit: str
     files: tuple[str | None, list[Any]] | None
     libraries: list[bytes]
 

@@ -15,19 +15,24 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic.neighbours import Level, link
 from cachegrind_bench.hermetic.orders import Command, Orders
-from cachegrind_bench.hermetic.place import BASE, BESIDE, PROJECT, ROOT, Pair
+from cachegrind_bench.hermetic.place import BASE, BESIDE, ROOT, Pair
 from cachegrind_bench.hermetic.process_memory import ancestors_of
 from cachegrind_bench.hermetic.scheduling import become_program
 from cachegrind_bench.hermetic.syscall_filter import install_filter, install_refusals, refusals, traps
 
 _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
-_MOST_ENTRIES, _MOST_BESIDE, _MOST_THREADS = 64, 1000, 100
+_MOST_ENTRIES, _MOST_THREADS = 64, 100
 
 
-def become(orders: Orders, link: socket.socket, *, pinned: bool) -> None:
-    """Seal this process and execute the program; never returns. Failures go back over the link."""
+def become(orders: Orders, ours: socket.socket, levels: tuple[Level, ...], *, pinned: bool) -> None:
+    """Seal this process and execute the program; never returns. Failures go back over the socket.
+
+    With its first message go the folder that covers /mnt, if the orders have `places`, and the listener, if there is one.
+    """
     seal: dict[str, str] = {}
+    sent: list[int] = []
     command = orders.placed or orders.command
     try:
         signal.set_wakeup_fd(-1)
@@ -37,9 +42,9 @@ def become(orders: Orders, link: socket.socket, *, pinned: bool) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         if orders.places:
             try:
-                _mount_at(orders.places)
+                sent.append(_mount_at(orders.places, levels))
             except OSError as error:  # say why and end, as this process is of no more use
-                link.sendall(marshal.dumps(error.strerror or str(error)))
+                ours.sendall(marshal.dumps(error.strerror or str(error)))
                 os._exit(127)
         kernel.signal_at_parents_end(signal.SIGKILL)
         os.setsid()
@@ -49,17 +54,17 @@ def become(orders: Orders, link: socket.socket, *, pinned: bool) -> None:
         if orders.stdout:
             os.dup2(os.open(orders.stdout, os.O_WRONLY | os.O_NOCTTY), 1)
         os.chdir(command.cwd)
-        listener = None
         if orders.sealed:
             _pin(orders, seal, pinned=pinned)
             listener = _install(orders, seal)
-        socket.send_fds(link, [marshal.dumps(seal)], [] if listener is None else [listener])
-        if listener is not None:
-            os.close(listener)
+            sent += [] if listener is None else [listener]
+        socket.send_fds(ours, [marshal.dumps(seal)], sent)
+        for descriptor in sent:
+            os.close(descriptor)
         os.execve(command.argv[0], command.argv, command.env)
     except BaseException as error:  # noqa: BLE001 - a child must not run on as a second launcher
         try:
-            link.sendall(marshal.dumps([_reason(error, command) if isinstance(error, OSError) else repr(error)]))
+            ours.sendall(marshal.dumps([_reason(error, command) if isinstance(error, OSError) else repr(error)]))
         finally:
             os._exit(127)
 
@@ -114,7 +119,7 @@ def _install(orders: Orders, seal: dict[str, str]) -> int | None:
     # Each thread can be stopped by its own number.
     threads = [int(name) for pid in above[2:3] for name in os.listdir(f"/proc/{pid}/task")[:_MOST_THREADS]]
     refused = refusals(table, [*above, *sorted(groups - {0}), *sorted(threads)])
-    followed = traps(table, clock=orders.clock is not None, files=orders.record_files)
+    followed = traps(table, clock=orders.clock is not None, files=orders.record_files, moves=bool(orders.places))
     try:
         return install_filter(table, [*refused, *followed])
     except OSError as error:
@@ -124,8 +129,8 @@ def _install(orders: Orders, seal: dict[str, str]) -> int | None:
         return None
 
 
-def _mount_at(pairs: tuple[Pair, ...]) -> None:
-    """Have each folder seen at its constant path, too, by this process and its descendants. OSError where refused.
+def _mount_at(pairs: tuple[Pair, ...], levels: tuple[Level, ...]) -> int:
+    """Have each folder seen at its constant path, too, by this process and its descendants; return what covers /mnt. OSError where refused.
 
     After a failure the process may be in a namespace that is half made, and is good for nothing more.
     """
@@ -145,7 +150,7 @@ def _mount_at(pairs: tuple[Pair, ...]) -> None:
     if len(kept) > _MOST_ENTRIES:
         raise OSError(0, f"{BASE} has more than {_MOST_ENTRIES} entries")
     folders = [(seen, _hold(real, 0)) for real, seen in pairs]
-    kernel.mount("tmpfs", BASE, kernel.MS_NOSUID | kernel.MS_NODEV, kind="tmpfs", data="mode=755,size=1m")
+    kernel.mount("tmpfs", BASE, kernel.MS_NOSUID | kernel.MS_NODEV, kind="tmpfs", data="mode=755")
     for name, mode, held in kept:
         path = f"{BASE}/{name}"
         if stat.S_ISLNK(mode):
@@ -156,23 +161,8 @@ def _mount_at(pairs: tuple[Pair, ...]) -> None:
     os.mkdir(BESIDE)
     for seen, held in folders:
         _bind(held, seen, folder=True)
-    for real, seen in pairs:
-        if seen == PROJECT:
-            _link_beside(real)
-    flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
-    kernel.mount("none", BASE, flags)
-
-
-def _link_beside(project: str) -> None:
-    """Let `../other` lead to what lies next to the project."""
-    folder = os.path.dirname(project)
-    try:
-        names = os.listdir(folder)
-    except PermissionError:
-        return
-    for name in names[:_MOST_BESIDE]:
-        if not os.path.lexists(f"{BESIDE}/{name}"):
-            os.symlink(f"{folder}/{name}", f"{BESIDE}/{name}")
+    link(levels)
+    return _hold(BASE)
 
 
 def _hold(path: str, flags: int = os.O_NOFOLLOW) -> int:

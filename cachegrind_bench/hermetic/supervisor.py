@@ -16,12 +16,21 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import fake_proc
 from cachegrind_bench.hermetic.clock import CALLS, PinnedTime
+from cachegrind_bench.hermetic.file_trace import MOVES, start_of
 from cachegrind_bench.hermetic.files import stamp_of
 from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture
 from cachegrind_bench.hermetic.listings import Listings
+from cachegrind_bench.hermetic.neighbours import is_crossing
 from cachegrind_bench.hermetic.place import Translation, rewritten
-from cachegrind_bench.hermetic.process_memory import ancestors_of, executing, group_of, peak_memory_kb, peek
+from cachegrind_bench.hermetic.process_memory import (
+    ancestors_of,
+    executing,
+    group_of,
+    peak_memory_kb,
+    peek,
+    peek_string,
+)
 from cachegrind_bench.hermetic.syscall_filter import AFFINITY, PLAIN_READING_MASK, TO_THREADS
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
@@ -65,6 +74,7 @@ class Supervisor:
         self._replaced = orders.places if checkout is None else checkout.replacements(orders.places)
         # Reasons, by part of the seal that turned out not to hold.
         self.failures: dict[str, str] = {}
+        self.unfit = ""  # see Report
         self._at_random_pinned = False
         self._time = None if orders.clock is None else PinnedTime(orders.clock, orders.out)
         self.waits: Waits | None = None
@@ -156,12 +166,25 @@ class Supervisor:
                 self._fork(thread)
             elif name == "exit_group":
                 self._processes.end(thread)
+            elif name in MOVES and self._places.pairs:
+                self._follow_move(thread, args, MOVES[name])
             elif name in ("clone", "clone3"):
                 flags = args[0] if name == "clone" else struct.unpack("=Q", peek(thread, args[0], 8))[0]
                 if flags & CLONE_THREAD:
                     self._processes.start_thread(thread)
                 else:
                     self._fork(thread)
+
+    def _follow_move(self, thread: int, args: list[int], places: tuple[int | None, int, int | None, int]) -> None:
+        found: list[str] = []
+        for folder, place in (places[:2], places[2:]):
+            path = peek_string(thread, args[place])
+            whole = path if path.startswith(b"/") else start_of(thread, args, folder) + b"/" + path
+            found.append(os.path.normpath(os.fsdecode(whole)))
+        source, target = found
+        if is_crossing(f"/proc/{thread}/root", source, target, self._places):
+            real = self._places.real(target)
+            self.unfit = f"the command moves or links a file to {real}, out of the project or into it"
 
     def _fork(self, thread: int) -> None:
         process = self._processes.fork(thread)

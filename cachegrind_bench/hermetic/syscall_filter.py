@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.clock import CALLS as CLOCKS
-from cachegrind_bench.hermetic.file_trace import CALLS
+from cachegrind_bench.hermetic.file_trace import CALLS, MOVES
 from cachegrind_bench.hermetic.kernel import Architecture
 from cachegrind_bench.hermetic.waits import FUTEX_COMMAND, FUTEX_WAIT, FUTEX_WAIT_BITSET, TIMEOUTS, TIMERS
 
@@ -129,10 +129,10 @@ def _program(audit: int, traps: Sequence[Trap]) -> bytes:
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
 
 
-def traps(table: Architecture, *, clock: bool, files: bool = False) -> list[Trap]:
+def traps(table: Architecture, *, clock: bool, files: bool = False, moves: bool = False) -> list[Trap]:
     """Return the system calls to be notified of; the first trap of a call counts."""
     followed = ("execve", "execveat", "clone", "clone3", "fork", "vfork", "exit_group")
-    recorded = CALLS if files else ()
+    recorded = CALLS if files else tuple(MOVES) if moves else ()
     wanted = [Trap(table.calls[name]) for name in dict.fromkeys((*followed, *recorded)) if name in table.calls]
     wanted += [Trap(table.calls[name], (_ANY_SIGNAL,) if name in _SIGNALS else ()) for name in TO_THREADS]
     answered = ("getrandom", "sysinfo", "getdents64", "getrlimit", "sched_getaffinity", "getcpu")

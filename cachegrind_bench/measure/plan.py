@@ -39,7 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ignore_exit_status: bool = False
     require_sealed: bool = False
     clock: Clock | None = None
-    keep_place: bool = False
+    keep_place: bool | str = False  # or why
     lines: bool = False
     call_tree: bool = False
     collect: Collect = WHOLE
@@ -88,7 +88,7 @@ def target_of(plan: Plan) -> Target:
         timeout_ms=plan.timeout_ms,
         clock=plan.clock,
         checkout=Checkout.of(plan.environ),
-        keep_place="as --keep-place asks for" if plan.keep_place else "",
+        keep_place="as --keep-place asks for" if plan.keep_place is True else plan.keep_place or "",
         ignore_status=plan.ignore_exit_status,
         held_back=tuple(environment.held_back(plan.environ, plan.request)),
         lines=plan.lines,

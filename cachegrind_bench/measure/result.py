@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import MeasurementError, PlaceError
 from cachegrind_bench.measure.plan import Plan, Progress
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import Identity, Session, identify
@@ -31,6 +31,17 @@ def measured(
     are recorded too, and a Python profile where it can have one. What the program consists of is read during the measured execution:
     counts do not depend on what else is running.
     """
+    runner = runner or session.runner
+    try:
+        return _measured(plan, session, progress, runner, explained)
+    except PlaceError as error:
+        progress(f"{error.message}: once more, with the project where it is")
+        return _measured(replace(plan, keep_place=error.message), session, progress, runner, explained)
+
+
+def _measured(
+    plan: Plan, session: Session, progress: Progress, runner: Runner, explained: Callable[[Benchmark], bool]
+) -> tuple[Benchmark, ...]:
     if plan.python_profile:
         from cachegrind_bench.measure.python_profile import profilable
 
@@ -41,7 +52,7 @@ def measured(
         def identity() -> Callable[[], Identity]:
             return beside.submit(identify, plan.command.executable, plan.variables).result
 
-        executions = Executions(plan, runner or session.runner, session.environment, identity, progress)
+        executions = Executions(plan, runner, session.environment, identity, progress)
         match plan.collect.scope:
             case Scope.REGIONS:
                 benchmarks = measure_regions(executions)

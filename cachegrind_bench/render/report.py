@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from cachegrind_bench.model.metrics import CostModel, estimate
-from cachegrind_bench.model.result import PER_ITERATIONS, Benchmark, Environment, Result, SealState, Status
+from cachegrind_bench.model.result import PER_ITERATIONS, Benchmark, Environment, Result, SealPart, SealState, Status
 from cachegrind_bench.model.text import change, counted, duration, grouped, share, some, spread
 from cachegrind_bench.render.functions import called, hottest, lines, python
 from cachegrind_bench.render.table import Report, Row, Section, without_empty
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _FIRST = 10  # Python functions in a short report
 _NAMED = 5  # benchmarks of a kind
+_OF_THE_PROGRAM = "the command"  # reasons that begin so
 _CUT = (
     "some Python calls were nested too deeply to be followed to their outermost callers: costs with callees are too low "
     "there; calls, and what functions cost by themselves, are exact"
@@ -209,11 +210,16 @@ def _conditions(benchmarks: Sequence[Benchmark], env: Environment) -> Section:
 
 
 def _sealed(benchmark: Benchmark) -> str:
-    kept = ", ".join(f"{name} kept" for name, part in sorted(benchmark.seal.items()) if part.state is SealState.KEPT)
+    kept = ", ".join(_kept(name, part) for name, part in sorted(benchmark.seal.items()) if part.state is SealState.KEPT)
     wanted = [part for part in benchmark.seal.values() if part.state is not SealState.KEPT]
     pinned = sum(part.state is SealState.PINNED for part in wanted)
     state = "fully" if pinned == len(wanted) else f"{pinned} of {len(wanted)} parts"
     return f"{state}{f' ({kept})' if kept else ''}"
+
+
+def _kept(name: str, part: SealPart) -> str:
+    why = part.why or ""
+    return f"{name} kept: {why}" if why.startswith(_OF_THE_PROGRAM) else f"{name} kept"
 
 
 def _origin(result: Result, benchmark: Benchmark) -> Section:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import CommandFailedError, FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.errors import CommandFailedError, FileFormatError, MeasurementError, PlaceError, UsageError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.launch import Outcome, Output, launch
@@ -279,6 +279,8 @@ class ValgrindRunner:
         return environment.pad(variables, argv, places.seen(target.executable), extra=extra, shift=shift)
 
     def _check(self, target: Target, outcome: Outcome, log: str, *, native: bool) -> None:
+        if outcome.unfit and not outcome.timed_out:
+            raise PlaceError(outcome.unfit)
         try:
             check_outcome(
                 outcome,

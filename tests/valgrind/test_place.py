@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -124,6 +125,46 @@ def test_what_lies_beside_the_project_is_found_by_a_relative_path(cg_bench: CgBe
     assert "beside" in finished.stderr
 
 
+WRITES = """
+mkdir -p ../cache ../../above && echo computed >> ../cache/x && ln -s $PWD/main.py ../link$$
+rm ../link$$; if [ -f ../cache/x ] && [ -d ../../above ]; then for i in 1 2 3; do :; done; else echo missing; fi
+"""
+
+
+@pytest.mark.slow
+def test_what_a_program_makes_next_to_the_project_is_there_afterwards_and_its_first_run_costs_what_others_do(
+    cg_bench: CgBench, checkouts: list[Path]
+) -> None:
+    runs = [pinned(cg_bench.run("sh", "-c", WRITES, cwd=folder)) for folder in (checkouts[0], *checkouts)]
+    assert runs[0].counts == runs[1].counts == runs[2].counts
+    assert not any("missing" in run.stderr or "cannot" in run.stderr for run in runs)
+    assert [(folder / "../cache/x").read_text().count("computed") for folder in checkouts] == [4, 2]
+    assert sorted(path.name for path in checkouts[0].parent.iterdir()) == ["cache", "checkout"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("echo new > ../new; mv ../new ../old", "replaces or removes {}/old"),
+        ("echo new > here; mv here ../moved", "moves or links a file to {}/moved"),
+    ],
+)
+def test_a_program_that_changes_what_is_next_to_the_project_is_measured_where_it_is_and_the_report_says_why(
+    cg_bench: CgBench, checkouts: list[Path], command: str, why: str
+) -> None:
+    folder = checkouts[0]
+    (folder.parent / "old").write_text("old")
+    (folder / "cg-bench.toml").write_text(f'[[benchmark]]\nid = "it"\ncommand = ["sh", "-c", "{command}"]\n')
+    kept = cg_bench.run("sh", "-c", command, cwd=folder, options=["--keep-place"])
+    (folder.parent / "moved").unlink(missing_ok=True)
+    suite = cg_bench("run", "-o", "result.json", cwd=folder)
+    assert (suite.code, why.format(folder.parent) in suite.stdout) == (0, True), suite
+    (benchmark,) = json.loads((folder / "result.json").read_text())["benchmarks"]
+    assert benchmark["counts"] == kept.counts
+    assert (folder.parent / why.rpartition("/")[2]).read_text() == "new\n"
+
+
 @pytest.mark.slow
 def test_a_program_that_cannot_bear_another_path_is_measured_where_it_is(
     cg_bench: CgBench, checkouts: list[Path]
@@ -160,13 +201,18 @@ def test_benchmarks_of_pytest_cost_the_same_in_another_checkout(checkouts: list[
 
 @pytest.mark.slow
 def test_benchmarks_that_cannot_bear_another_path_are_measured_where_they_are(checkouts: list[Path]) -> None:
-    code = "import os\ndef test_here(benchmark): assert 'mnt' not in benchmark(os.getcwd)\n"
-    (checkouts[0] / "test_here.py").write_text(code)
-    (checkouts[0] / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
-    done = measure(checkouts[0])
-    assert done.status == 0, done.said
-    place = done.found["test_here"]["seal"]["place"]
-    assert place["state"] != "pinned"
+    folder = checkouts[0]
+    (folder.parent / "old").touch()
+    (folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    for code in (
+        "assert 'mnt' not in benchmark(os.getcwd)",
+        "benchmark(os.utime, '../old'); os.unlink('../old'); open('../old', 'w')",
+    ):
+        (folder / "test_here.py").write_text(f"import os\ndef test_here(benchmark): {code}\n")
+        done = measure(folder)
+        assert done.status == 0, done.said
+        place = done.found["test_here"]["seal"]["place"]
+        assert place["state"] != "pinned"
 
 
 @pytest.mark.slow

@@ -115,10 +115,10 @@ def run(
             bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings), echo=echo, relay=relay
         ) as lanes:
             if rehearse:
-                place, caches = _rehearse(bench, relay)
+                place, rehearsed = _rehearse(bench, relay)
                 bench = dataclasses.replace(bench, place=place)
-                # At another place, or they may have compiled what they should have found compiled.
-                if place.keep or any(lane.is_older_than(caches) for lane in lanes):
+                # At another place, or without what is there now: compiled modules, what lies next to the project.
+                if place.keep or rehearsed.wrote_beside or any(lane.is_older_than(rehearsed.caches) for lane in lanes):
                     raise _AgainError(bench)
             for lane in lanes:
                 lane.release(bench.place.look_ups)
@@ -148,7 +148,8 @@ class _AgainError(Exception):
 class _Rehearsed:
     """What became of all benchmarks without Valgrind, by the ids of their nodes, and why they could not be at a constant path.
 
-    `caches` are the folders of the compiled modules that were looked for before the first file of tests.
+    `caches` are the folders of the compiled modules that were looked for before the first file of tests; `unfit` is what benchmarks
+    do that only works where the project is.
     """
 
     passed: set[str]
@@ -156,24 +157,24 @@ class _Rehearsed:
     look_ups: dict[str, LookUps]
     caches: Sequence[str]
     refused: str
+    unfit: str
+    wrote_beside: bool
 
 
-def _rehearse(bench: Bench, relay: Relay) -> tuple[Place, Sequence[str]]:
-    """Run all benchmarks without Valgrind, and return where they pass: at a constant path, or else where they are.
-
-    And the folders of the compiled modules that were looked for before the first file of tests.
-    """
+def _rehearse(bench: Bench, relay: Relay) -> tuple[Place, _Rehearsed]:
+    """Run all benchmarks without Valgrind, and return where they pass: at a constant path, or else where they are."""
     place, items = bench.place, bench.collected.items
     first = _rehearsed(bench, relay)
-    if len(first.passed | first.late) < len(items) and bench.settings.jobs > 1 and not first.refused:
+    failed = len(first.passed | first.late) < len(items)
+    if failed and bench.settings.jobs > 1 and not first.refused and not first.unfit:
         # What they build or fetch once may have been in the way of several at a time.
         first = _rehearsed(dataclasses.replace(bench, settings=msgspec.structs.replace(bench.settings, jobs=1)), relay)
-    if len(first.passed | first.late) < len(items):
-        kept = dataclasses.replace(place, keep=first.refused or "benchmarks fail at another path")
+    if first.unfit or len(first.passed | first.late) < len(items):
+        kept = dataclasses.replace(place, keep=first.unfit or first.refused or "benchmarks fail at another path")
         second = _rehearsed(dataclasses.replace(bench, place=kept), relay)
-        if second.passed > first.passed or first.refused:
+        if second.passed > first.passed or first.refused or first.unfit:
             first, place = second, kept
-    return dataclasses.replace(place, look_ups=first.look_ups), first.caches
+    return dataclasses.replace(place, look_ups=first.look_ups), first
 
 
 def _rehearsed(bench: Bench, relay: Relay) -> _Rehearsed:
@@ -188,6 +189,8 @@ def _rehearsed(bench: Bench, relay: Relay) -> _Rehearsed:
             look_ups={nodeid: found for lane in lanes for nodeid, found in lane.look_ups().items()},
             caches=sorted({folder for lane in lanes for folder in lane.caches()}),
             refused=next(filter(None, (lane.why_moved() for lane in lanes)), ""),
+            unfit=next(filter(None, (lane.why_unfit() for lane in lanes)), ""),
+            wrote_beside=any(lane.wrote_beside() for lane in lanes),
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cachegrind_bench.errors import CgBenchError, CommandFailedError
+from cachegrind_bench.errors import CgBenchError, CommandFailedError, PlaceError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.place import NOWHERE, Checkout, Translation, pairs_of, venv_of
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT
@@ -163,6 +163,15 @@ class Worker:
             return self.future.result().unsealed.get("place", "")
         unseen = isinstance(error, CommandFailedError) and not error.elsewhere
         return "no mount namespace could be made" if unseen else ""
+
+    def why_unfit(self) -> str:
+        """Return what its process, which has ended, can only do where the project is."""
+        error = self.future.exception()
+        return error.message if isinstance(error, PlaceError) else ""
+
+    def wrote_beside(self) -> bool:
+        """Return whether its process, which has ended, has made something next to the project."""
+        return self.future.exception() is None and self.future.result().wrote_beside
 
 
 @dataclass(kw_only=True)
