@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 # How much later than the launcher the guard acts: it waits for the CPU (see Scheduling) before its time begins.
-_LATE_S = 15.0
+_LATE_S = 65.0
 _LONGEST_LOOK_S = 5.0  # after that, waits of others are looked after although a thread works on
 # How long to go on killing what another user's rights, or a file system that hangs, may keep alive.
 _LONGEST_KILL_S = 30.0
@@ -191,7 +191,11 @@ class _Launch:
         self.recorder = Recorder(orders.scratch, Translation(orders.places)) if orders.record_files else None
         self.idle: Idle | None = None
         self.poll = select.poll()
-        self.scheduling = Scheduling(orders.cpu, wanted=orders.pin_scheduling)
+        natively = orders.tool is None  # a probe, which asks whether it may, and does not wait
+        self.scheduling = Scheduling(
+            orders.cpu, wanted=orders.pin_scheduling, patient=not (natively and orders.pin_scheduling)
+        )
+        self.orders = orders._replace(cpu=self.scheduling.cpu)
 
     @property
     def status(self) -> int | None:

@@ -20,11 +20,10 @@ SEED = b"cachegrind-bench"  # of all random bytes
 # How long orphans of the program may take to end by themselves. Long: a helper process that notices its parent's end
 # does so slowly under simulation, and killing it would lose its counts. Short where the warm-up had to kill one.
 GRACE_MS, SHORT_GRACE_MS = 10_000, 2_000
-# Why a program is scheduled as any other, where that is a choice and no lack of rights.
+# Why a program is scheduled as any other: by choice, or as it must be.
 NOT_ASKED = "the usual scheduling, as no warm-up showed that it is one process with threads"
 SHARED = "another run of cg-bench is on this CPU"
 STARVED = "a thread or process waited for a minute while others ran, perhaps for it"
-BY_CHOICE = frozenset({NOT_ASKED, SHARED, STARVED})
 
 
 class Command(NamedTuple):

@@ -1,8 +1,9 @@
 """Decides who runs next: the program under SCHED_FIFO on its one CPU, and the launcher above it.
 
 Then a thread or process of the program runs until it waits, whatever else the machine does. Because others could starve
-next to it, a run that meets another one on its CPU gives this up, and so does one that starves itself. Runs inside the
-launcher: only the standard library, and little of it.
+next to it, such a run has a CPU to itself, and others wait for it or use another CPU. After a minute they share; a run that
+meets another one on its CPU gives its priority up, and so does one that starves itself. Runs inside the launcher: only the
+standard library, and little of it.
 """
 
 from __future__ import annotations
@@ -21,48 +22,67 @@ from cachegrind_bench.hermetic.process_memory import descendants_of, fields_of_s
 _PROGRAM_PRIORITY, _LAUNCHER_PRIORITY = 1, 2
 _REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR)
 _THROTTLE = "/proc/sys/kernel/sched_rt_runtime_us"
-_NAME = "\0cg-bench/cpu{cpu}/{number}"
-_RUNS = 64  # launchers on one CPU that can know of each other
-_WAIT_S = 10.0
+_NAME = "\0cg-bench/{cpu}/{number}"
+_RUNS = 64  # launchers on one CPU that can know of each other; number 0 has it to itself
+_WAIT_S = 60.0
 _LOOK_S, _LOOKS = 5.0, 12
 _ROUNDS = 100
 _NO_RIGHT = "no right to real-time scheduling"
 
 
 class Scheduling:
-    """The launcher's own priority, and its claim on the CPU. `why` says why the program is scheduled as any other."""
+    """The launcher's own priority, and its claim on a `cpu`. `why` says why the program is scheduled as any other."""
 
-    def __init__(self, cpu: int | None, *, wanted: bool) -> None:
-        """Take our own priority, and claim the CPU. What we fork has that priority, too, until it lowers it."""
+    def __init__(self, cpu: int | None, *, wanted: bool, patient: bool = True) -> None:
+        """Take our own priority, and claim this CPU or another one. What we fork has that priority, too, until it lowers it."""
         self.claim: socket.socket | None = None
+        self.cpu = cpu
         refusal = "the program may use any CPU" if cpu is None else _refusal() if wanted else NOT_ASKED
-        self.why: str | None = refusal
+        shared = cpu is not None and not self._claim(cpu, alone=refusal is None, patient=patient)
+        self.why: str | None = refusal or (SHARED if shared else None)
         self._waiting: dict[int, tuple[object, int]] = {}
         self._next_look = 0.0
-        if cpu is not None and not self._claim(cpu, patient=self.why is None):
-            self.why = self.why or SHARED
         self.pinned = self.why is None
         self._raised = refusal is None
         if not self.pinned:
             self.lower()
 
-    def _claim(self, cpu: int, *, patient: bool) -> bool:
-        """Be known as a run on this CPU, and make those that are there known of us; return whether there are none.
+    def _claim(self, cpu: int, *, alone: bool, patient: bool) -> bool:
+        """Be known as a run on this CPU, or another one if that is free; return False if a run that wants to be alone has none of its own.
 
         Names of sockets need neither files nor rights, and end with us. To wait costs none of the program's time.
         """
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        names = [_NAME.format(cpu=cpu, number=number) for number in range(_RUNS)]
+        cpus = [cpu, *sorted(os.sched_getaffinity(0) - {cpu}, reverse=True)]
         end = time.monotonic() + _WAIT_S
-        while not (own := _bind(claim, names[:1])):
-            if _inside_another_run():  # that one has claimed the CPU for us, too
-                claim.close()
+        while not any(self._take(one, alone=alone) for one in cpus):
+            if not patient or _inside_another_run():  # that one has claimed the CPU for us, too
                 return False
-            if not patient or time.monotonic() >= end or select.select([0], [], [], 0.02)[0]:
-                own = _bind(claim, names)
-                break
-        self.claim = claim
-        return not [name for name in names if name != own and _tell(claim, name)]
+            if time.monotonic() >= end or select.select([0], [], [], 0.02)[0]:
+                self.claim = self.claim or _bound(_names(cpu))
+                if self.claim is not None:
+                    own = self.claim.getsockname().decode()
+                    for name in _names(self.cpu or 0):
+                        if name != own:
+                            _tell(self.claim, name)
+                return False
+        return True
+
+    def _take(self, cpu: int, *, alone: bool) -> bool:
+        """Claim this CPU. Where others are, who wants to be alone keeps further ones away, and waits."""
+        first, *others = _names(cpu)
+        if not alone:
+            claim = _bound(others)
+            if claim is None or not _is_free(first):
+                return False
+            self.claim, self.cpu = claim, cpu
+            return True
+        claim = self.claim if self.claim is not None and self.cpu == cpu else _bound([first])
+        if claim is None:
+            return False
+        met = any(_tell(claim, name) for name in others)
+        if self.claim is None or not met:
+            self.claim, self.cpu = claim, cpu
+        return not met
 
     def lower(self) -> None:
         """Give our priority up, for what may have to wait in the kernel for a process of the program.
@@ -170,12 +190,26 @@ def _policy(thread: int) -> int:
     return os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
 
 
-def _bind(claim: socket.socket, names: Sequence[str]) -> str | None:
+def _names(cpu: int) -> list[str]:
+    return [_NAME.format(cpu=cpu, number=number) for number in range(_RUNS)]
+
+
+def _bound(names: Sequence[str]) -> socket.socket | None:
+    """Return a socket of the first of these names that is free."""
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     for name in names:
         with suppress(OSError):
             claim.bind(name)
-            return name
+            return claim
+    claim.close()
     return None
+
+
+def _is_free(name: str) -> bool:
+    claim = _bound([name])
+    if claim is not None:
+        claim.close()
+    return claim is not None
 
 
 def _tell(claim: socket.socket, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.orders import BY_CHOICE
+from cachegrind_bench.hermetic.orders import NOT_ASKED
 from cachegrind_bench.model.result import SealPart, SealState
 
 # What each part means, for reports and the doctor.
@@ -50,7 +50,7 @@ def seal_parts(
     pinned = SealPart(state=SealState.PINNED)
     missing = {part: SealPart(state=SealState.UNAVAILABLE, why=reason) for part, reason in reasons.items()}
     parts = {part: missing.get(part, pinned) for part in PARTS}
-    if reasons.get("scheduling") in BY_CHOICE:
+    if reasons.get("scheduling") == NOT_ASKED:
         parts["scheduling"] = SealPart(state=SealState.KEPT, why=reasons["scheduling"])
     if "place" in reasons:  # nothing is wrong with such a run, as long as the project stays where it is
         parts["place"] = SealPart(state=SealState.KEPT, why=reasons["place"])

@@ -255,11 +255,13 @@ def compared(
     wanted: Callable[[str], bool] = lambda _id: True,
 ) -> Report:
     """Compare the benchmarks whose ids are `wanted`; profiles are read only for what will be shown."""
+    from cachegrind_bench.compare.seals import unlike_seals
     from cachegrind_bench.compare.verdict import State, compare, recognise_layout, with_allocations, with_growth
 
     before, after = base.file, candidate.file
     comparison = compare(before.result, after.result, gates, wanted=wanted)
-    comparison = replace(comparison, remarks=(*base.remarks, *candidate.remarks), without_base=base.missing)
+    remarks = (*base.remarks, *candidate.remarks, *unlike_seals(comparison))
+    comparison = replace(comparison, remarks=remarks, without_base=base.missing)
     comparison = recognise_layout(comparison, before.profile, after.profile)
     comparison = with_allocations(comparison, before.calls, after.calls)
     comparison = with_growth(comparison, growths_in(before, wanted), growths_in(after, wanted))

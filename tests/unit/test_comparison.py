@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cachegrind_bench.compare.seals import unlike_seals
 from cachegrind_bench.compare.verdict import Conclusion, FailOn, State, compare
 from cachegrind_bench.model.metrics import CostModel
-from cachegrind_bench.model.result import Score
+from cachegrind_bench.model.result import Score, SealPart, SealState
 from tests.unit.comparing import compared, counts, gates, measured
 from tests.unit.samples import failed_benchmark, result
 
@@ -49,6 +50,19 @@ def test_benchmarks_are_listed_worst_first_and_the_worst_is_the_verdict() -> Non
     assert found.verdict is State.REGRESSION
     assert found.compared == 6
     assert found.count()[State.NEW] == 1
+
+
+def test_threads_that_were_not_scheduled_alike_and_another_path_are_remarked_on() -> None:
+    pinned = SealPart(state=SealState.PINNED)
+    whole = {"scheduling": pinned, "place": pinned}
+    shared = whole | {"scheduling": SealPart(state=SealState.UNAVAILABLE, why="no right")}
+    kept = whole | {"place": SealPart(state=SealState.KEPT, why="as asked for")}
+    base = [measured("same", seal=kept), measured("shared", seal=whole), measured("kept", seal=whole)]
+    candidate = [measured("same", seal=kept), measured("shared", seal=shared), measured("kept", seal=kept)]
+    assert sorted(unlike_seals(compared(base, candidate))) == [
+        "kept: its project was at its real path in one run only (as asked for), which moves counts",
+        "shared: its threads were not scheduled as in every run in the candidate (no right), so its counts vary",
+    ]
 
 
 def test_of_one_state_the_largest_change_is_first_and_ties_end_with_the_id() -> None:

@@ -34,6 +34,19 @@ one.meet()
 print(one.why, os.sched_getscheduler(sleeper) == os.SCHED_OTHER)
 os.kill(sleeper, 9)
 """
+ALONE = """
+usual = scheduling.Scheduling(CPU, wanted=False)
+os.sched_getaffinity = lambda pid: {CPU, CPU + 1}
+alone = scheduling.Scheduling(CPU, wanted=True)
+alone.lower()
+again = scheduling.Scheduling(CPU, wanted=True)
+again.lower()
+print(usual.cpu == CPU, alone.cpu == CPU + 1, alone.why, again.cpu == CPU, again.why)
+again.claim.close()
+usual.claim.close()
+last = scheduling.Scheduling(CPU + 1, wanted=True)
+print(last.cpu == CPU, last.why, alone.claim.getsockname()[-2:])
+"""
 STARVED = """
 one = scheduling.Scheduling(CPU, wanted=True)
 pids = []
@@ -80,6 +93,11 @@ def test_a_run_gives_way_to_another_one_on_its_cpu() -> None:
 
 
 @pytest.mark.slow
+def test_a_run_that_would_share_its_cpu_uses_another_one() -> None:
+    shared = "another run of cg-bench is on this CPU"
+    assert said(ALONE) == [f"True True None True {shared}", "True None b'/0'"]
+
+
 def test_processes_of_which_one_starves_take_turns() -> None:
     (line,) = said(STARVED)
     assert line.startswith("a thread or process waited for a minute")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.orders import NOT_ASKED, SHARED, STARVED
 from cachegrind_bench.measure.seal import PARTS, require_sealed, seal_parts, weakest, with_copies
 from cachegrind_bench.model.result import SealPart, SealState
 
@@ -38,11 +39,17 @@ def test_a_refused_part_says_why() -> None:
 
 
 def test_of_several_executions_the_one_that_was_sealed_worst_counts() -> None:
-    given = [{"scheduling": "another run of cg-bench is on this CPU"}, {}, {"scheduling": "no right", "cpu": "EPERM"}]
+    given = [{"scheduling": NOT_ASKED}, {}, {"scheduling": "no right", "cpu": "EPERM"}]
     seals = [seal_parts(reasons, supervised=True, guest_chase_off=True, clock_pinned=True) for reasons in given]
     for seals_of_it in (seals, seals[::-1]):
         assert weakest(seals_of_it) == {**seals[1], "scheduling": seals[2]["scheduling"], "cpu": seals[2]["cpu"]}
     assert weakest(seals[:2])["scheduling"].state is SealState.KEPT
+
+
+@pytest.mark.parametrize("why", [SHARED, STARVED])
+def test_a_run_that_had_to_share_its_cpu_is_not_fully_sealed(why: str) -> None:
+    seal = seal_parts({"scheduling": why}, supervised=True, guest_chase_off=True, clock_pinned=True)
+    assert seal["scheduling"] == SealPart(state=SealState.UNAVAILABLE, why=why)
 
 
 @pytest.mark.parametrize(("reasons", "why"), [({}, "no seccomp"), ({"randomness": "EBUSY"}, "EBUSY")])

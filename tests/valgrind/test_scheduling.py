@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cachegrind_bench.hermetic.orders import SHARED
 from cachegrind_bench.measure.axes import busy_cpus
+from tests.valgrind.conftest import cpus_of_worker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -173,6 +176,25 @@ def test_threads_that_share_a_queue_take_turns_alike_under_load(cg_bench: CgBenc
     benchmark = run_pinned(cg_bench, compile_c(QUEUE, "-pthread"), "--repeat", "4", busy=True).benchmark
     first, *others = (run["counts"] for run in benchmark["runs"])
     assert all(other == first for other in others)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("pinned")
+def test_two_runs_at_the_same_time_have_the_only_cpu_one_after_the_other(
+    cg_bench: CgBench, compile_c: CompileC, tmp_path: Path
+) -> None:
+    program, before = str(compile_c(QUEUE, "-pthread")), ("taskset", "-c", str(max(cpus_of_worker())))
+    files = [tmp_path / name for name in ("one.json", "other.json")]
+    found: list[dict[str, Any]] = []
+    states, tries = set[str](), 5
+    while states != {"pinned"} and tries:  # until no other worker of pytest measures there for a minute
+        with ThreadPoolExecutor(2) as both:
+            for done in both.map(lambda file: cg_bench("run", "-o", str(file), "--", program, before=before), files):
+                assert done.code == 0, done.stderr
+        found = [json.loads(file.read_text())["benchmarks"][0] for file in files]
+        states, tries = {one["seal"]["scheduling"]["state"] for one in found}, tries - 1
+    assert states == {"pinned"}
+    assert found[0]["counts"] == found[1]["counts"]
 
 
 @pytest.mark.slow
