@@ -31,14 +31,17 @@ class Waiting:
         """Return how long to wait, in seconds, for what is usually given this long."""
         return usual if self._longest is None else min(self._longest, usual)
 
-    def look(self, what: str, seconds: float) -> None:
-        """Take note of how long this has been waited for; to be called over and over, from the beginning of each wait."""
+    def look(self, what: str, seconds: float, said: str = "") -> None:
+        """Take note of how long this has been waited for; to be called over and over, from the beginning of each wait.
+
+        The line ends with what was `said` last, if anything was.
+        """
         if seconds < _FIRST_S:
             self._next = _FIRST_S
         elif seconds >= self._next:
             while self._next <= seconds:
                 self._next *= 2
-            self.note(f"waiting for {what}, {seconds:.0f} s")
+            self.note(f"waiting for {what}, {seconds:.0f} s{said and f': {said}'}")
 
     @contextmanager
     def watched(self, what: str, longest: float | None = None, give_up: Callable[[], object] = int) -> Generator[None]:

@@ -39,7 +39,7 @@ class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     None is what the file does not say. `env` holds `NAME` (passed on) and `NAME=VALUE`, `limits` hold `NAME=COUNT`;
     `place` is the file and line it comes from. One that a harness has listed knows its `entry`, its `name` there,
-    and how its `loop` is counted.
+    and how its `loop` is counted, or the `problem` for which it cannot be measured.
     """
 
     id: str
@@ -67,6 +67,7 @@ class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     entry: Entry | None = None
     name: str = ""
     loop: Loop | None = None
+    problem: str = ""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

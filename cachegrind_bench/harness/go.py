@@ -7,22 +7,28 @@ takes the return into a function for an entry, as after the garbage collector's 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.go_command import after_go_test, parse_command
 from cachegrind_bench.harness.protocol import (
     Harness,
     Listed,
-    at_most,
+    ask,
     build_folder,
     check_version,
     exactly,
     files_below,
+    last_lines,
     output_of,
     text_of,
+    variables,
 )
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
@@ -32,9 +38,15 @@ from cachegrind_bench.valgrind.options import Loop, Sections
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 
-_FUNCTION = re.compile(rb"^func Benchmark", re.MULTILINE)
+_FUNCTION = re.compile(r"^func (Benchmark(?![a-z])\w*)\(\s*\w+\s+\*\w+\.B\s*\)", re.MULTILINE)
 _TESTED = ("1.26",)
-_LINE = re.compile(r"(?<!\S)(Benchmark\S*+)\s++\d++\s+[\d.]+ ns/op")
+# Begins what the testing package itself says with -test.v=test2json, wherever in a line that is: not what a benchmark prints.
+_MARK = "\x16"
+_RUN, _SKIP, _LAST = "=== RUN   ", "--- SKIP: ", ("PASS\n", "FAIL\n")
+_FIELDS = (
+    "{{.ImportPath}}\t{{.Dir}}\t{{with .Module}}{{.Path}}{{end}}\t{{range .TestGoFiles}}{{.}}/{{end}}"
+    '{{range .XTestGoFiles}}{{.}}/{{end}}\t{{with .Error}}{{.Err}}{{end}}{{"\\x00"}}'
+)
 # Twice, as a benchmark with b.Loop has no first iteration that warms it up.
 _LOOP = Loop(
     reported=r"^Benchmark\S*\s+(\d+)\s",
@@ -52,6 +64,32 @@ _LOOP = Loop(
 )
 
 
+class _Package(NamedTuple):
+    """A package of Go that has tests."""
+
+    path: str
+    folder: Path
+    module: str
+    tests: Sequence[str]
+
+    def names(self, chosen: str) -> list[str]:
+        """Return the names of the benchmarks in its source, of those that this regular expression chooses."""
+        texts = (text_of(self.folder / name).decode("utf-8", "replace") for name in self.tests)
+        names = [name for text in texts for name in _FUNCTION.findall(text)]
+        with suppress(re.error):  # Go's are not quite those of Python
+            names = [name for name in names if re.search(chosen.partition("/")[0], name)]
+        return names
+
+
+class _Found(NamedTuple):
+    """A benchmark of a package: how it is executed, or why it cannot be."""
+
+    package: _Package
+    name: str
+    command: tuple[str, ...]
+    problem: str = ""
+
+
 class Go(Harness):
     """Each package becomes a program, whose benchmarks are known once each has run for one iteration."""
 
@@ -60,62 +98,139 @@ class Go(Harness):
         if not (root / "go.mod").is_file():
             return ()
         tests = (Path(path) for path in files_below(root) if path.endswith("_test.go"))
-        return ("./...",) if any(_FUNCTION.search(text_of(path)) for path in tests) else ()
+        has_some = any(_FUNCTION.search(text_of(path).decode("utf-8", "replace")) for path in tests)
+        return ("./...",) if has_some else ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Take `go test` with packages and options, of which those that choose benchmarks say nothing here, or packages."""
-        words = command[2:] if tuple(command[:2]) == ("go", "test") else command
-        return tuple(word for word in words if not word.startswith("-")) or (".",)
+        """Take what follows `go test`."""
+        return after_go_test(command)
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Build the packages that have tests, and run what they have."""
-        version = _go(entry, environ, note, "env", "GOVERSION").strip().removeprefix("go")
+        asked = _Asked(entry, environ, note)
+        place, given = entry.each.place, asked.given
+        version = asked.go("env", "GOVERSION").strip().removeprefix("go")
         check_version(entry, "Go", version, _TESTED, note)
-        found = Listed(entry)
-        for package, directory, module in _packages(entry, environ, note):
-            program = _built(entry, package, environ, note)
-            folder = Path(directory)
-            command = (str(program), "-test.run=^$", "-test.cpu=1")
-            every = (*command, "-test.bench=.", "-test.benchtime=1x")
-            text = output_of(entry, every, environ, note, f"{package} failed", cwd=folder)
-            inside = package.removeprefix(module).strip("/")
-            for name in at_most(entry, dict.fromkeys(_LINE.findall(text))):
-                pattern = "/".join(map(exactly, name.split("/")))
-                identity = printable(f"{inside}/{name}" if inside else name)
-                found.append(entry.spec(identity, (*command, f"-test.bench={pattern}"), cwd=folder, loop=_LOOP))
+        if given.cpu != "1":
+            note(f"{place}: -cpu={given.cpu} is left out: each benchmark has one CPU")
+        found = [item for package in asked.packages() for item in asked.benchmarks(package)]
         if not found:
-            raise MeasurementError(f"{entry.each.place}: there are no benchmarks in {' '.join(entry.keys['go'])}")
+            raise MeasurementError(f"{place}: there are no benchmarks in {' '.join(given.packages)}")
+        if all(item.problem for item in found):
+            message, _, hint = found[0].problem.partition("\n")
+            raise MeasurementError(f"{place}: {message}", hint=hint)
+        return Listed(entry, _specs(entry, found))
+
+
+def _specs(entry: Entry, found: Sequence[_Found]) -> Iterator[BenchmarkSpec]:
+    """Yield all; those of the same name in two modules of a workspace are called by the whole path of their package."""
+    names = [_joined(item.package.path.removeprefix(item.package.module).strip("/"), item.name) for item in found]
+    times = Counter(names)
+    for name, item in zip(names, found, strict=True):
+        whole = name if times[name] == 1 else _joined(item.package.path, item.name)
+        yield entry.spec(printable(whole), item.command, cwd=item.package.folder, loop=_LOOP, problem=item.problem)
+
+
+def _joined(package: str, name: str) -> str:
+    return f"{package}/{name}" if package else name
+
+
+class _Asked:
+    """What Go, and the programs that it builds, say of an entry."""
+
+    def __init__(self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> None:
+        self.entry, self.environ, self.note = entry, environ, note
+        self.given = parse_command(entry.keys["go"], entry.each.place)
+        self.cwd = entry.each.cwd / self.given.folder
+
+    def go(self, *words: str, problem: str = "") -> str:
+        """Return what a command of Go writes. MeasurementError if it fails."""
+        problem = problem or f"'go {words[0]}' failed"
+        return output_of(self.entry, ("go", *words), self.environ, self.note, problem, cwd=self.cwd, builds=True)
+
+    def packages(self) -> list[_Package]:
+        """Return the packages that have tests. MeasurementError for one that is not there."""
+        found: list[_Package] = []
+        for line in self.go("list", "-e", *self.given.build, "-f", _FIELDS, *self.given.packages).split("\0\n")[:-1]:
+            path, folder, module, tests, error = line.split("\t", 4)
+            if not folder:
+                is_folder = path in self.given.packages and (self.cwd / path).is_dir()
+                hint = f"the folder is ./{path}" if is_folder else "packages are as in: go test ./..."
+                raise MeasurementError(f"{self.entry.each.place}: {printable(error)}", hint=hint)
+            if tests:
+                found.append(_Package(path, Path(folder), module, tests.split("/")[:-1]))
+        return found
+
+    def benchmarks(self, package: _Package) -> list[_Found]:
+        """Return the benchmarks of a package; if it cannot be built or run, those in its source, with the reason."""
+        try:
+            command = (str(self._built(package.path)), "-test.run=^$", "-test.cpu=1")
+            names = self._names(package, (*command, *self.given.program))
+        except MeasurementError as error:
+            place = f"{self.entry.each.place}: "
+            problem = "\n".join(filter(None, (error.message.removeprefix(place), error.hint)))
+            self.note(f"{place}{': '.join(dict.fromkeys((problem.splitlines()[0], problem.splitlines()[-1])))}")
+            failing = ("go", "test", package.path)
+            return [_Found(package, name, failing, problem) for name in package.names(self.given.bench)]
+        pattern = {name: "/".join(map(exactly, name.split("/"))) for name in names}
+        return [
+            _Found(package, name, (*command, f"-test.bench={pattern[name]}", *self.given.program)) for name in names
+        ]
+
+    def _built(self, package: str) -> Path:
+        store = self.entry.each.cwd.resolve() / STORE
+        make_store(self.entry.each.cwd / STORE)  # which git ignores, and which may be a link
+        build = self.given.build
+        program = store / build_folder(self.entry, *build) / f"{quote(package, safe='')}.test"
+        self.go("test", "-c", *build, f"-o={program}", package, problem=f"{package} could not be built")
+        return program
+
+    def _names(self, package: _Package, command: tuple[str, ...]) -> list[str]:
+        """Run each benchmark for one iteration, and return their names. MeasurementError if the program never gets to them.
+
+        After a panic, what follows it is run in another process.
+        """
+        said: list[str] = []
+        begun: dict[str, None] = {}
+        while True:
+            over = "|".join((*filter(None, [self.given.skip]), *map(exactly, begun)))
+            every = (*command, f"-test.bench={self.given.bench}", f"-test.skip={over}", "-test.benchtime=1x")
+            environ = variables(self.entry, self.environ)
+            done = ask(self.entry, (*every, "-test.v=test2json"), environ, self.note, cwd=package.folder)
+            now = done.stdout.decode("utf-8", "backslashreplace").split(_MARK)[1:]
+            said += now
+            before = len(begun)
+            begun |= dict.fromkeys(name.partition("/")[0] for name in map(_run, now) if name)
+            if len(begun) == before or said[-1].startswith(_LAST):
+                break
+        if not begun and (done.status != 0 or not said):
+            raise MeasurementError(f"{package.path} ran no benchmarks", hint=last_lines(done))
+        return self._leaves(said)
+
+    def _leaves(self, said: Sequence[str]) -> list[str]:
+        """Return the names of what has run, but of groups; `note` is called with those that skip themselves."""
+        names = list(filter(None, map(_run, said)))
+        groups = {name[:end] for name in names for end, sign in enumerate(name) if sign == "/"}
+        found: list[str] = []
+        for part, following in pairwise((*said, "")):
+            if (name := _run(part)) and name not in groups:
+                if following.startswith(_SKIP):
+                    why = printable(" ".join(part.split("\n", 2)[-1].split()))
+                    self.note(f"{self.entry.each.place}: {printable(name)} is left out: it skips itself: {why}")
+                else:
+                    found.append(name)
+            elif name and re.search(rf"{re.escape(name)} *\t *\d+[\t\n]", part):
+                self.note(
+                    f"{self.entry.each.place}: {printable(name)} is left out: the names of others begin with its name"
+                )
         return found
 
 
-def _go(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], *words: str) -> str:
-    return output_of(entry, ("go", *words), environ, note, f"'go {words[0]}' failed", builds=True)
-
-
-def _packages(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> list[list[str]]:
-    """Return the import path, the folder, and the path of the module, of each package that has tests."""
-    fields = "{{.ImportPath}}\t{{.Dir}}\t{{with .Module}}{{.Path}}{{end}}"
-    text = _go(
-        entry,
-        environ,
-        note,
-        "list",
-        "-f",
-        f"{{{{if or .TestGoFiles .XTestGoFiles}}}}{fields}{{{{end}}}}",
-        *entry.keys["go"],
-    )
-    lines = [line.split("\t") for line in text.split("\n")]
-    return [line for line in lines if len(line) == fields.count("\t") + 1]
-
-
-def _built(entry: Entry, package: str, environ: Mapping[str, str], note: Callable[[str], object]) -> Path:
-    store = entry.each.cwd.resolve() / STORE
-    make_store(entry.each.cwd / STORE)  # which git ignores, and which may be a link
-    program = store / build_folder(entry) / f"{quote(package, safe='')}.test"
-    _go(entry, environ, note, "test", "-c", f"-o={program}", package)
-    return program
+def _run(part: str) -> str:
+    """Return the name of the benchmark that begins in this part of the output, empty if none does."""
+    return part.partition("\n")[0].removeprefix(_RUN) if part.startswith(_RUN) else ""
 
 
 HARNESS = Go()

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -26,7 +25,7 @@ from cachegrind_bench.measure.named_files import NamedFiles, named
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
 from cachegrind_bench.model.result import Benchmark
-from cachegrind_bench.model.text import printable
+from cachegrind_bench.model.text import printable, shortened
 from cachegrind_bench.store.durable import open_regular, read_file
 from cachegrind_bench.waiting import Waiting
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 # Of a program that lists benchmarks, be it wrong or hostile.
 LISTING_BYTES = 1 << 24
 _LISTING_MS, _MOST_NAMES = 600_000, 100_000
+_TAIL_BYTES, _SHOWN = 4096, 80
 # Of a file in which code is looked for; a program with debug information may have some hundred million.
 _MOST_CODE_BYTES = 1 << 31
 
@@ -125,6 +125,22 @@ def entry_of(name: str, command: Sequence[str], cwd: Path) -> Entry:
     return Entry(harness=name, keys={name: harness_of(name).value(command)}, each=each)
 
 
+class _Watched:
+    """A program that is waited for: `note` gets how long already, and the last line that it wrote."""
+
+    def __init__(self, note: Callable[[str], object], what: str) -> None:
+        self._what, self._waiting, self._tail = what, Waiting(note), b""
+
+    def take(self, chunk: bytes) -> None:
+        """Take what it writes."""
+        self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
+
+    def look(self, seconds: float) -> None:
+        """Take note of how long it has run."""
+        said = self._tail.decode("utf-8", "replace").strip().splitlines()
+        self._waiting.look(self._what, seconds, shortened(said[-1].strip(), _SHOWN) if said else "")
+
+
 def expanded(
     entries: Sequence[Entry],
     environ: Mapping[str, str],
@@ -145,9 +161,8 @@ def expanded(
         if build is not None and same not in built:
             built.add(same)
             note(f"setup: {build}")
-            if failure := native_failure(
-                build, variables(entry, environ), each.cwd, partial(Waiting(note).look, build)
-            ):
+            run = _Watched(note, build)
+            if failure := native_failure(build, variables(entry, environ), each.cwd, run.look, run.take):
                 raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
         specs = harness.listed(entry, environ, note)
         listed = specs if isinstance(specs, Listed) else Listed(entry, specs)
@@ -190,12 +205,14 @@ def ask(
         raise MeasurementError(f"{place}: there is no program {command[0]}", hint=hint)
     seconds = None if builds else max(entry.each.timeout_ms or 0, _LISTING_MS) / 1000
     written = 0
+    run = _Watched(note, shortened(" ".join(command), _SHOWN) if builds else command[0])
 
     def count(chunk: bytes) -> None:
         nonlocal written
         written += len(chunk)
         if written > LISTING_BYTES:
             raise MeasurementError(f"{place}: {command[0]} wrote more than {LISTING_BYTES:,} bytes as a list")
+        run.take(chunk)
 
     done = process.run(
         command,
@@ -203,7 +220,7 @@ def ask(
         cwd=folder,
         timeout=seconds,
         echo=count,
-        waiting=partial(Waiting(note).look, command[0]),
+        waiting=run.look,
         keep_output_limit=LISTING_BYTES,
         untrusted=True,
     )

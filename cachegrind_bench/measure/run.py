@@ -290,13 +290,17 @@ def _native(plan: Settings, command: str | None, option: str) -> None:
 
 
 def native_failure(
-    command: str, environ: Mapping[str, str], cwd: Path, waiting: Callable[[float], None] | None = None
+    command: str,
+    environ: Mapping[str, str],
+    cwd: Path,
+    waiting: Callable[[float], None] | None = None,
+    echo: Callable[[bytes], None] | None = None,
 ) -> tuple[str, str] | None:
     """Run a command line natively, unsealed and for as long as it takes; return how it failed and its last words, None if it did not.
 
-    `waiting` gets the seconds since the start, over and over. MeasurementError if it could not be run at all.
+    `waiting` gets the seconds since the start, over and over, and `echo` what it writes. MeasurementError if it could not be run at all.
     """
-    completed = process.run([command], shell=True, env=environ, cwd=cwd, waiting=waiting)  # noqa: S604 - the user wrote it for a shell
+    completed = process.run([command], shell=True, env=environ, cwd=cwd, waiting=waiting, echo=echo)  # noqa: S604 - the user wrote it for a shell
     if completed.status == 0:
         return None
     return completed.end, _last_words(completed.stderr or completed.stdout) or ""

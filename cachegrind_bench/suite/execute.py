@@ -214,7 +214,7 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
     for job in jobs:
         if job.spec.setup is not None:
             jobs_of.setdefault((job.spec.cwd, job.spec.setup), []).append(job.spec)
-    broken: dict[str, str] = {}
+    broken = {job.spec.id: job.spec.problem for job in jobs if job.spec.problem}
     files = NamedFiles()
     for spec in [job.spec for job in jobs] if jobs_of else []:
         # The command that made it may make the same anew.

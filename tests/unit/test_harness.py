@@ -14,6 +14,7 @@ import pytest
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness import catch2, google_benchmark, jmh, node, protocol, vitest
+from cachegrind_bench.harness.go_command import parse_command
 from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.measure.iterations import reported
@@ -74,6 +75,16 @@ def test_a_setup_that_fails_ends_the_listing_with_its_last_words() -> None:
     with pytest.raises(MeasurementError, match="its setup failed with exit status 3") as error:
         listed('[[benchmark]]\npytest = "t"\nsetup = "echo no compiler; exit 3"\n')
     assert error.value.hint == "no compiler"
+
+
+def test_while_a_build_is_waited_for_its_last_line_is_shown() -> None:
+    said: list[str] = []
+    build = protocol._Watched(said.append, "cargo bench")
+    build.look(2)
+    build.take(b"   Compiling memchr v2.7\n   Compiling ser")
+    build.take(b"de v1\r\n\n")
+    build.look(4)
+    assert said == ["waiting for cargo bench, 2 s", "waiting for cargo bench, 4 s: Compiling serde v1"]
 
 
 def test_a_table_whose_harness_lists_nothing_is_named() -> None:
@@ -472,28 +483,163 @@ def test_what_vitest_builds_is_ignored_by_git() -> None:
     assert Path(".cg-bench/.gitignore").read_bytes() == b"*\n"
 
 
+# Builds each package that is listed as a copy of the file `program`.
+_GO = r"""echo "$@" >> asked
+case $1 in
+list) cat packages;;
+test) for word; do case $word in -o=*) out=${word#-o=};; esac; done
+    case $* in *broken) echo cannot find module >&2; exit 1;; esac
+    mkdir -p "$(dirname "$out")" && cp program "$out" && chmod +x "$out";;
+esac"""
+
+
+def go_packages(program: str, *packages: str) -> None:
+    """Have a `go` with these packages, given as `module package`; each of them is built as this script."""
+    on_path("go", _GO)
+    Path("program").write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
+    lines = [f"{path}\t{Path.cwd()}\t{module}\ta_test.go/\t\0\n" for module, path in map(str.split, packages)]
+    Path("packages").write_text("".join(lines), encoding="utf-8")
+
+
+def told_by_go(*events: str) -> str:
+    """Return a script that writes what a program of Go does for these events with -test.v=test2json."""
+    text = "".join(event if event.startswith(" ") else f"\\026{event}\\n" for event in events)
+    return f"printf '{text}'"
+
+
+def ran(name: str, result: str = "1\\t 3 ns/op") -> tuple[str, str, str]:
+    return f"=== RUN   {name}\\n{name}", f" {name}   \\t  {result}\\n", "=== NAME  "
+
+
 def test_what_go_builds_is_ignored_by_git() -> None:
-    on_path(
-        "go",
-        """[ $1 = env ] && exit; [ $1 = list ] && printf 'm\\t.\\tm\\n' || exit 1""",
-    )
-    with pytest.raises(MeasurementError, match="'go test' failed"):
-        listed_with('[[benchmark]]\ngo = "."\n')
+    go_packages("exit 1", "m m/broken")
+    with pytest.raises(MeasurementError, match="there are no benchmarks in m/broken"):
+        listed_with('[[benchmark]]\ngo = "m/broken"\n')
     assert Path(".cg-bench/.gitignore").read_bytes() == b"*\n"
 
 
 def test_packages_and_tables_of_go_have_programs_of_their_own() -> None:
-    on_path(
-        "go",
-        r"""case $1 in
-        list) printf 'm/a/b\t.\tm\nm/a_b\t.\tm\n';;
-        test) mkdir -p "$(dirname "${3#-o=}")"
-            printf '#!/bin/sh\necho "BenchmarkX 1 2 ns/op"\n' > "${3#-o=}" && chmod +x "${3#-o=}";;
-        esac""",
+    go_packages(told_by_go(*ran("BenchmarkX"), "PASS"), "m m/a/b", "m m/a_b")
+    found = listed_with(
+        '[[benchmark]]\ngo = "./..."\n[[benchmark]]\nid = "x"\ngo = "./..."\nenv = ["A=1"]\n'
+        '[[benchmark]]\nid = "y"\ngo = ["-tags=fast", "./..."]\n'
     )
-    found = listed_with('[[benchmark]]\ngo = "./..."\n[[benchmark]]\nid = "x"\ngo = "./..."\nenv = ["A=1"]\n')
-    assert [spec.id for spec in found.benchmarks] == [f"{each}/BenchmarkX" for each in ("a/b", "a_b", "x/a/b", "x/a_b")]
-    assert len({spec.command[0] for spec in found.benchmarks}) == 4
+    names = ("a/b", "a_b", "x/a/b", "x/a_b", "y/a/b", "y/a_b")
+    assert [spec.id for spec in found.benchmarks] == [f"{each}/BenchmarkX" for each in names]
+    assert len({spec.command[0] for spec in found.benchmarks}) == 6
+
+
+def test_benchmarks_of_go_are_those_that_run_whatever_they_print_or_report() -> None:
+    events = [
+        *ran("BenchmarkZero", "1"),
+        *("=== RUN   BenchmarkSub\\nBenchmarkSub", *ran("BenchmarkSub/n=1"), *ran("BenchmarkSub/a/b")),
+        *ran("BenchmarkSub/a"),
+        "=== RUN   BenchmarkDots\\nBenchmarkDots",
+        " ...BenchmarkGhost 1 2 ns/op\\nBenchmarkDots    \\t  1\\t 5 ns/op\\n",
+        *(
+            "=== RUN   BenchmarkSkip\\nBenchmarkSkip",
+            "     a_test.go:3: no\\n        corpus\\n",
+            "--- SKIP: BenchmarkSkip",
+        ),
+        *("=== RUN   BenchmarkFails\\nBenchmarkFails", "     wrong\\n", "--- FAIL: BenchmarkFails", "FAIL"),
+    ]
+    go_packages(f"echo BenchmarkGhost 1 2 ns/op\n{told_by_go(*events)}\nexit 1", "m m")
+    said: list[str] = []
+    found = listed_with('[[benchmark]]\ngo = "."\n', Notices(write=said.append)).benchmarks
+    assert [spec.id for spec in found] == [
+        f"Benchmark{name}" for name in ("Zero", "Sub/n=1", "Sub/a/b", "Dots", "Fails")
+    ]
+    assert "BenchmarkSkip is left out: it skips itself: a_test.go:3: no corpus" in said[-1]
+    assert "BenchmarkSub/a is left out: the names of others begin with its name" in said[-2]
+
+
+def test_after_a_panic_of_one_benchmark_of_go_the_others_are_asked_for() -> None:
+    first, rest = told_by_go("=== RUN   BenchmarkPanics\\nBenchmarkPanics"), told_by_go(*ran("BenchmarkLast"), "PASS")
+    go_packages(
+        f"""case "$*" in
+        *'-test.skip=^BenchmarkPanics$ '*) {rest};;
+        *'-test.skip= '*) {first}; exit 2;;
+        esac""",
+        "m m",
+    )
+    found = listed_with('[[benchmark]]\ngo = "."\n').benchmarks
+    assert [spec.id for spec in found] == ["BenchmarkPanics", "BenchmarkLast"]
+
+
+def test_a_package_of_go_that_is_not_built_fails_and_stops_no_other() -> None:
+    go_packages(told_by_go(*ran("BenchmarkX"), "PASS"), "m m/a", "m m/broken")
+    source = (
+        "package a\nfunc BenchmarkA(b *testing.B) {}\nfunc Benchmarked(b *testing.B) {}\nfunc BenchmarkB(x int) {}\n"
+    )
+    Path("a_test.go").write_text(source, encoding="utf-8")
+    found = listed_with('[[benchmark]]\ngo = ["-bench=^BenchmarkA$", "./..."]\n').benchmarks
+    assert {spec.id: spec.problem for spec in found} == {
+        "a/BenchmarkX": "",
+        "broken/BenchmarkA": "m/broken could not be built\ncannot find module",
+    }
+    go_packages("exit 1", "m m/broken")
+    with pytest.raises(MeasurementError, match="m/broken could not be built"):
+        listed_with('[[benchmark]]\ngo = "./..."\n')
+
+
+def test_two_modules_of_a_workspace_may_have_a_benchmark_of_one_name() -> None:
+    go_packages(told_by_go(*ran("BenchmarkX"), "PASS"), "example.com/a example.com/a", "b b", "b b/c")
+    found = listed_with('[[benchmark]]\ngo = ["./a", "./b/..."]\n').benchmarks
+    assert [spec.id for spec in found] == ["example.com/a/BenchmarkX", "b/BenchmarkX", "c/BenchmarkX"]
+
+
+def test_a_package_of_go_that_is_not_there_is_named_and_a_folder_with_its_path() -> None:
+    go_packages("", "m m")
+    Path("packages").write_text("g\t\t\t\tpackage g is not in std\0\n", encoding="utf-8")
+    with pytest.raises(MeasurementError, match="package g is not in std") as error:
+        listed_with('[[benchmark]]\ngo = "g"\n')
+    assert error.value.hint == "packages are as in: go test ./..."
+    Path("g").mkdir()
+    with pytest.raises(MeasurementError, match="package g is not in std") as error:
+        listed_with('[[benchmark]]\ngo = "g"\n')
+    assert error.value.hint == "the folder is ./g"
+
+
+@pytest.mark.parametrize(
+    ("words", "build", "packages", "others"),
+    [
+        ("-tags=fast ./...", "-tags=fast", "./...", ("", ".", "", "", "1")),
+        ("-race -gcflags -N ./a --mod mod ./b", "-race=true -gcflags=-N -mod=mod", "./a ./b", ("", ".", "", "", "1")),
+        ("-run ^$ -bench . -count 3 -benchmem -v ./...", "", "./...", ("", ".", "", "", "1")),
+        ("-C sub -bench=Sort/n=1 -test.short -cpu 1,4", "", ".", ("sub", "Sort/n=1", "", "-test.short", "1,4")),
+        ("./a -skip Slow -cover=false -args -corpus x", "-cover=false", "./a", ("", ".", "Slow", "-corpus x", "1")),
+    ],
+)
+def test_words_for_go_test_choose_what_is_built_and_which_benchmarks(
+    words: str, build: str, packages: str, others: tuple[str, ...]
+) -> None:
+    command = protocol.harness_of("go").value(["/usr/bin/go", "test", *words.split()])
+    found = parse_command(command, "here")
+    assert (found.build, found.packages) == (tuple(build.split()), tuple(packages.split()))
+    assert (found.folder, found.bench, found.skip, " ".join(found.program), found.cpu) == others
+
+
+@pytest.mark.parametrize("word", ["-coverprofile=c.out", "-c", "-exec", "--cpuprofile", "-frobnicate", "-"])
+def test_an_option_of_go_that_cannot_be_followed_is_refused_by_its_name(word: str) -> None:
+    with pytest.raises(UsageError, match=f"here: .* the option {word} "):
+        parse_command([word, "./..."], "here")
+    with pytest.raises(UsageError, match="go build is not 'go test'"):
+        protocol.harness_of("go").value(["go", "build"])
+
+
+def test_words_for_go_test_reach_go_and_the_program_that_it_builds() -> None:
+    program = 'case "$*" in *test2json*) echo "$@" > listed;; esac\n' + told_by_go(*ran("BenchmarkX"), "PASS")
+    go_packages(program, "m m")
+    Path("sub").mkdir()
+    command = 'go = ["-C", "sub", "-tags=fast", "-bench=X", "-short", ".", "-args", "-size=3"]'
+    on_path("go", f"cd {Path.cwd()}\n{_GO}")
+    (found,) = listed_with(f"[[benchmark]]\n{command}\n").benchmarks
+    asked = Path("asked").read_text(encoding="utf-8").splitlines()
+    assert [line.split(" ")[0] for line in asked] == ["env", "list", "test"]
+    assert "list -e -tags=fast -f " in asked[1]
+    assert asked[2].startswith("test -c -tags=fast -o=")
+    assert "-test.short -size=3 -test.bench=X -test.skip= " in Path("listed").read_text(encoding="utf-8")
+    assert found.command[1:] == ("-test.run=^$", "-test.cpu=1", "-test.bench=^BenchmarkX$", "-test.short", "-size=3")
 
 
 @pytest.mark.parametrize("other", ["2", "1"])

@@ -23,7 +23,7 @@ _MANY = 100_000  # a square of it would take minutes
 @pytest.mark.parametrize(
     ("work", "text"),
     [
-        (go._LINE.findall, "Benchmarka" * _MANY),
+        (go._FUNCTION.findall, "func Benchmark(" + " " * _MANY),
         (github_action_benchmark._WORD.findall, "A" * _MANY),
         (jmh._benchmarks, "Benchmarks:\na\n" + '  param "a" = {a' * _MANY),
         (code_log._function, "a /a:7:7" * _MANY),
@@ -41,4 +41,6 @@ def test_a_hostile_text_is_read_in_time_in_proportion_to_it(work: Callable[[str]
 
 def test_words_and_lines_are_found_as_before() -> None:
     assert github_action_benchmark._WORD.findall("commit=ab é2=x a.b=c") == [("commit", "ab"), ("2", "x"), ("b", "c")]
-    assert go._LINE.findall("BenchmarkA/x=1-8 \t 100\t 12.5 ns/op\nok") == ["BenchmarkA/x=1-8"]
+    assert go._FUNCTION.findall("\nfunc BenchmarkA_1(b *testing.B) {}\nfunc Benchmarks(b *testing.B) {}") == [
+        "BenchmarkA_1"
+    ]

@@ -20,6 +20,8 @@ def test_after_a_pause_only_one_line_is_made_up_for() -> None:
     waiting.look("origin", 100)
     waiting.look("origin", 101)
     assert lines == ["waiting for origin, 100 s"]
+    waiting.look("cargo", 300, "Compiling serde v1.0.228")
+    assert lines[1:] == ["waiting for cargo, 300 s: Compiling serde v1.0.228"]
 
 
 def test_a_bound_only_shortens() -> None:

@@ -416,3 +416,81 @@ def test_go_benchmarks_are_counted_for_one_warm_iteration(cg_bench: CgBench) -> 
     assert abs(ir[0][2] / ir[0][1] - 1) < 0.4  # of the few iterations that pause, the first one makes the stack grow
     assert ir[1] == pytest.approx(ir[0], rel=2e-3)
     one_per_cent_is_found_and_preparation_is_not(cg_bench, "go = './...'", "BenchmarkWork", spread=1e-5)
+
+
+ODD_GO = {
+    "go.mod": "module example.com/odd\n\ngo 1.21\n",
+    "rounds.go": "//go:build !fast\n\npackage odd\n\nconst rounds = 1000\n",
+    "fast.go": "//go:build fast\n\npackage odd\n\nconst rounds = 100\n",
+    "odd_test.go": """package odd
+
+import (
+	"fmt"
+	"testing"
+)
+
+func init() { fmt.Println("BenchmarkGhost 1 2 ns/op") }
+
+//go:noinline
+func work() int {
+	total := 0
+	for i := 0; i < rounds; i++ {
+		total += i ^ total
+	}
+	return total
+}
+
+func BenchmarkZero(b *testing.B) {
+	for i := 0; i < b.N; i++ {
+		work()
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+func BenchmarkDots(b *testing.B) {
+	for i := 0; i < b.N; i++ {
+		fmt.Print(".")
+	}
+}
+
+func BenchmarkSkips(b *testing.B) { b.Skip("no corpus.txt") }
+
+func BenchmarkWrong(b *testing.B) {
+	for i := 0; i < b.N; i++ {
+		work()
+	}
+	b.Error("wrong result")
+}
+""",
+    "broken/broken_test.go": 'package broken\n\nimport "testing"\n\nfunc BenchmarkB(b *testing.B) { missing() }\n',
+    "panics/panics_test.go": 'package p\n\nimport "testing"\n\nfunc BenchmarkPanics(b *testing.B) { panic("no database") }\n',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("go_on_path")
+def test_all_benchmarks_of_go_are_measured_or_named_with_the_tags_of_the_build(cg_bench: CgBench) -> None:
+    for name, text in ODD_GO.items():
+        path = cg_bench.cwd / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    output = cg_bench.folder / "odd.json"
+    words = ("go", "test", "-tags=fast", "-run", "^$", "-bench", ".", "-count", "3", "./...")
+    finished = cg_bench("run", "-o", str(output), "--harness", "go", "--", *words)
+    assert finished.code == 4
+    assert re.search(r"BenchmarkSkips is left out: it skips itself: odd_test.go:\d+: no corpus.txt", finished.stderr)
+    found = {item["id"]: item for item in json.loads(output.read_bytes())["benchmarks"]}
+    assert {name: item["status"] for name, item in found.items()} == {
+        "BenchmarkZero": "ok",
+        "BenchmarkDots": "ok",
+        "BenchmarkWrong": "failed",
+        "broken/BenchmarkB": "error",
+        "panics/BenchmarkPanics": "failed",
+    }
+    said = {name: item["error"] for name, item in found.items() if item["error"]}
+    assert "wrong result" in said["BenchmarkWrong"]
+    assert "undefined: missing" in said["broken/BenchmarkB"]
+    assert "panic" in said["panics/BenchmarkPanics"]
+    assert (
+        100_000 < found["BenchmarkZero"]["counts"]["Ir"] / 5 < 150_000
+    )  # a hundred rounds, a thousand times, not a thousand
