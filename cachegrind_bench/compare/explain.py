@@ -38,6 +38,7 @@ LOADER = "ld.so, which loads libraries"
 _OF_LOADER = re.compile(r"(?:^|/)(?:elf|ldso|sysdeps/\S*)/(?:dl-|do-rel|rtld|dynlink)[^/]*$")  # of glibc and musl
 _MOST_MOVED = 20
 _MOST_LINES = 5
+_FEWEST_LONELY = 4
 _LOCAL = re.compile(r"_GLOBAL__N_|_ZL|L[0-9]")  # anonymous namespaces, and static functions
 
 
@@ -80,7 +81,9 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     blamed function explains of what decides, 0 where nothing moved, above 1 where others went the other way. `python` is
     None unless both sides have such a profile, and `calls` unless both have recorded them; `python_calls` are those of
     Python's functions, and `user` is who called the blamed function of a system library. `hunks` are those of the change
-    between the commits, where both are known, `allocations` are counted by calls.
+    between the commits, where both are known, `allocations` are counted by calls. `build_files` are those of the build that changed,
+    `only_build_files` where no source file did. `lonely` is set where functions of the base alone, and of the candidate alone, have
+    most of the cost: how many these are. Then none is to blame.
     """
 
     total: Counts
@@ -99,10 +102,15 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     user: Label | None = None
     hunks: HunkSplit | None = None
     allocations: Allocations | None = None
+    build_files: tuple[str, ...] = ()
+    only_build_files: bool = False
+    lonely: tuple[int, int] | None = None
 
     @property
     def cause(self) -> CallCause | None:
         """What explains most, by calls: of Python's functions where one of them is to blame, else of the program's."""
+        if self.lonely is not None:
+            return None
         if self.python is not None and self.python.chief is not None:
             return None if self.python_calls is None else self.python_calls.cause
         return None if self.calls is None else self.calls.cause
@@ -130,7 +138,8 @@ def details(
     functions = ranked(found.functions, weigh)
     shown = ranked(found.files, weigh) if by_file else functions
     missing = lines and not (base.lines and candidate.lines)
-    most, moved = blamed(found, weigh), weigh(found.total)
+    lonely = _lonely(base, candidate, found, weigh) if python is None else None
+    most, moved = None if lonely else blamed(found, weigh), weigh(found.total)
     blames = None if python is None else blame(*python, rows)
     if blames is not None and blames.total * moved < 0:  # instructions went the other way than what decides
         blames = replace(blames, chief=None)
@@ -150,6 +159,7 @@ def details(
         calls=split,
         user=user,
         allocations=allocated,
+        lonely=lonely,
         python_calls=None if python is None or blames is None else _python_calls(*python, blames, moved, rows=rows),
     )
 
@@ -265,6 +275,17 @@ def blamed(explanation: Explanation, weigh: Callable[[Counts], int]) -> Function
 
     most = min(explanation.functions, key=lambda row: (-share(row), *_place(row)), default=None)
     return None if most is None or share(most) <= 0 else most
+
+
+def _lonely(
+    base: Profile, candidate: Profile, found: Explanation, weigh: Callable[[Counts], int]
+) -> tuple[int, int] | None:
+    """Return how many functions are gone, and new, where they have most of the cost of either side; one renamed is not many."""
+    gone = [row for row in found.functions if row.candidate == ZERO and row.base_keys]
+    new = [row for row in found.functions if row.base == ZERO and row.candidate_keys]
+    sides = (gone, weigh(base.counts()), "base"), (new, weigh(candidate.counts()), "candidate")
+    most = all(2 * sum(weigh(getattr(row, side)) for row in rows) > whole for rows, whole, side in sides)
+    return (len(gone), len(new)) if most and len(gone) + len(new) >= _FEWEST_LONELY else None
 
 
 def _place(row: FunctionDelta) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench.compare.compilers import other_compilers
 from cachegrind_bench.model.python_profile import PythonFunction
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.symbols import UNKNOWN
@@ -184,12 +185,16 @@ _LIBRARY = re.compile(r"(?P<stem>.+?)(?:-\d[\d.]*|-[0-9a-f]{8}|\.cpython-[^.]*|\
 
 
 class ObjectChange(msgspec.Struct, frozen=True, kw_only=True):
-    """An executable or library that differs: its build-ids, None on a side without it; `path` is rather the candidate's."""
+    """An executable or library that differs: its build-ids, None on a side without it; `path` is rather the candidate's.
+
+    `compilers` are those of only one side, of the base and of the candidate, with their options; where both sides know them.
+    """
 
     path: str
     base: str | None
     candidate: str | None
     is_executable: bool
+    compilers: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
 def changed_objects(base: Sequence[ObjectFile], candidate: Sequence[ObjectFile]) -> tuple[ObjectChange, ...]:
@@ -228,6 +233,7 @@ def _change(old: ObjectFile | None, new: ObjectFile | None) -> ObjectChange:
         base=old.build_id if old else None,
         candidate=new.build_id if new else None,
         is_executable=not is_library(path),
+        compilers=other_compilers(old.compilers, new.compilers) if old and new else ((), ()),
     )
 
 

@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import struct
+import zlib
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ HEAD = 256  # bytes the kernel looks at (BINPRM_BUF_SIZE); an ELF header needs 6
 _TABLE_LIMIT = 1 << 16  # of program headers, of notes, of the dynamic section
 _STRINGS_LIMIT = 1 << 24
 _HASH_LIMIT = 1 << 30  # a second's work; what is larger has a build-id, or is not what it claims to be
+_SECTION_LIMIT, _SHF_COMPRESSED = 1 << 28, 0x800
 _NT_GNU_BUILD_ID = 3
 
 
@@ -80,6 +82,35 @@ def code_at(path: str, address: int, size: int) -> bytes:
     return b""
 
 
+def sections(path: str, names: Sequence[str]) -> dict[str, bytes]:
+    """Return the sections of these names, uncompressed; none where headers are stripped. OSError or UnusableError if damaged."""
+    with opened(path) as file, _damage_reported():
+        structures, header, _segments = _headers(file)
+        size, number = structures.Elf_Shdr.sizeof(), header["e_shnum"]
+        table = os.pread(file, size * number, header["e_shoff"])
+        found = [structures.Elf_Shdr.parse(table[at : at + size]) for at in range(0, len(table), size)]
+        if not found:
+            return {}
+        texts = _section(file, structures, found[header["e_shstrndx"]])
+        named = (
+            (texts[item["sh_name"] : texts.index(b"\0", item["sh_name"])].decode("ascii", "replace"), item)
+            for item in found
+        )
+        return {name: _section(file, structures, item) for name, item in named if name in names}
+
+
+def _section(file: int, structures: Any, section: Any) -> bytes:
+    """Return the content of a section; nothing where it is compressed in another way than by zlib, or much too large."""
+    if section["sh_size"] > _SECTION_LIMIT:
+        return b""
+    data = os.pread(file, section["sh_size"], section["sh_offset"])
+    if not section["sh_flags"] & _SHF_COMPRESSED:
+        return data
+    head = structures.Elf_Chdr.parse(data)
+    is_zlib = head["ch_type"] == "ELFCOMPRESS_ZLIB" and head["ch_size"] <= _SECTION_LIMIT
+    return zlib.decompress(data[structures.Elf_Chdr.sizeof() :]) if is_zlib else b""
+
+
 def read_elf(file: int) -> Elf:
     """Read an executable or a library. UnusableError if it is neither, or damaged."""
     with _damage_reported():
@@ -93,7 +124,7 @@ def _damage_reported() -> Generator[None]:
 
     try:
         yield
-    except (ConstructError, struct.error, IndexError, OverflowError) as error:
+    except (ConstructError, struct.error, IndexError, OverflowError, zlib.error) as error:
         raise UnusableError("its ELF headers are damaged") from error
 
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.hermetic.elf import HEAD, UnusableError, content_id, load, opened, read_elf
+from cachegrind_bench.hermetic.producers import producers
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.text import printable
 
@@ -49,11 +50,12 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def objects(self) -> tuple[ObjectFile, ...]:
-        """All files of this fingerprint, sorted by path."""
+        """All files of this fingerprint with their compilers, sorted by path."""
         own = () if self.build_id is None else (ObjectFile(path=self.path, build_id=self.build_id),)
         loaded = () if self.loader is None else (self.loader,)
         further = () if self.interpreter is None else self.interpreter.objects
-        return tuple(sorted({*own, *loaded, *self.libraries, *further}, key=lambda item: (item.path, item.build_id)))
+        made = {replace(item, compilers=producers(item.path)) for item in (*own, *loaded, *self.libraries, *further)}
+        return tuple(sorted(made, key=lambda item: (item.path, item.build_id)))
 
 
 def fingerprint(executable: str, *, library_path: Sequence[str] = ()) -> Fingerprint:

@@ -97,11 +97,15 @@ class ProcessCost(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
 
 
-class ObjectFile(msgspec.Struct, frozen=True, kw_only=True):
-    """An executable or library; `build_id` is the GNU build-id in hex, or `sha256:` and 40 hex digits."""
+class ObjectFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An executable or library; `build_id` is the GNU build-id in hex, or `sha256:` and 40 hex digits.
+
+    `compilers` made it, each with its options, as far as the file says so; of the system's files that is not read.
+    """
 
     path: str
     build_id: str
+    compilers: tuple[str, ...] = ()
 
 
 Size = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.hunks import Blamed, Lines, Side, hunk_split
-from cachegrind_bench.vcs.diff import hunks, text_at
+from cachegrind_bench.vcs.diff import hunks, is_build_file, is_source, text_at
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import Label
@@ -45,13 +45,16 @@ class SourceChange:
         """
         if not self._commits:
             return details
+        old, new = self._commits
+        changed = self._hunks(old, new)
+        built = sorted({hunk.file for hunk in changed or () if is_build_file(hunk.file)})
+        only = bool(built) and not any(is_source(hunk.file) for hunk in changed or ())
+        details = replace(details, build_files=tuple(built), only_build_files=only)
         recorded = all(profile.lines for profile in profiles)
         blamed, way, total = _blamed(details, _by_function(profiles[1]) if recorded else {})
         if not blamed:
             return details
-        old, new = self._commits
         gone = self._hunks(new, old)
-        changed = None if gone is None else self._hunks(old, new)
         if gone is None or changed is None:
             return details
         executed = [

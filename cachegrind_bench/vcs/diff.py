@@ -14,6 +14,16 @@ _DIFF = (
     "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
 _SPAN = re.compile(r"@@ -[0-9]+(?:,(?P<gone>[0-9]+))? \+(?P<first>[0-9]+)(?:,(?P<new>[0-9]+))? @@")
+# What says how a program is built, and with which libraries.
+_BUILD_FILE = re.compile(
+    r"(?:^|/)(?:(?:GNU)?[Mm]akefile(?:\.\w+)?|CMakeLists\.txt|CMakePresets\.json|meson\.build|meson_options\.txt|configure(?:\.ac)?|SConstruct|SConscript"
+    r"|BUILD(?:\.bazel)?|WORKSPACE|MODULE\.bazel|build\.(?:ninja|sh|gradle(?:\.kts)?|zig|rs)|Cargo\.(?:toml|lock)|rust-toolchain(?:\.toml)?|\.cargo/config(?:\.toml)?"
+    r"|go\.(?:mod|sum|work)|package(?:-lock)?\.json|yarn\.lock|pnpm-lock\.yaml|pom\.xml|gradle\.properties|pyproject\.toml|setup\.(?:py|cfg)"
+    r"|requirements[\w-]*\.txt|uv\.lock|poetry\.lock|Dockerfile|conanfile\.(?:txt|py)|vcpkg\.json|cg-bench\.toml|[^/]+\.(?:mk|am|cmake|pri|pro|bzl))$"
+)
+_SOURCE = re.compile(
+    r"\.(?:[chsS]|cc|cpp|cxx|c\+\+|hh|hpp|hxx|h\+\+|inc|inl|ipp|tcc|tpp|def|asm|rs|go|pyx?|pxd|pyi|java|kt|scala|m?js|[mc]?ts|jsx|tsx|zig|d|f90|f|swift|ml|hs|cu)$"
+)
 _TIMEOUT_S = 30.0  # years of a large repository; a partial clone has to fetch what differs
 
 
@@ -40,6 +50,16 @@ def hunks(git: Git, base: str, candidate: str) -> tuple[Hunk, ...] | None:
     except MeasurementError as error:
         git.gave_up(error, "what changed in the source is not known")
         return None
+
+
+def is_build_file(file: str) -> bool:
+    """Return whether a file says how a program is built."""
+    return _BUILD_FILE.search(file) is not None
+
+
+def is_source(file: str) -> bool:
+    """Return whether a file is code that is compiled or run."""
+    return _SOURCE.search(file) is not None and not is_build_file(file)
 
 
 def text_at(git: Git, commit: str, file: str) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from time import process_time
 
-from cachegrind_bench.compare.explain import LOADER, MovedFunction, blamed, explain, ranked
+from cachegrind_bench.compare.explain import LOADER, MovedFunction, blamed, details, explain, ranked
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
+from tests.unit.comparing import compared, measured
 
 
 def ir(counts: Counts) -> int:
@@ -43,6 +44,17 @@ def test_functions_of_one_side_only_count_in_full() -> None:
     found = explain(profile(("x.c", "old", 3)), profile(("x.c", "new", 10)))
     assert [(row.name, row.base.Ir, row.candidate.Ir) for row in found.functions] == [("new", 0, 10), ("old", 3, 0)]
     assert found.total.Ir == 7
+
+
+def test_where_most_of_the_cost_is_in_functions_of_one_side_only_none_is_to_blame() -> None:
+    names = ("read", "parse", "emit"), ("load", "scan", "write")
+    rows = ([("x.c", name, 100_000 + len(name)) for name in side] for side in names)
+    base, candidate = (profile(*side, ("x.c", "main", 50_000)) for side in rows)
+    found = details(base, candidate, compared(measured(), measured()))
+    assert (found.lonely, found.blamed, found.cause) == ((3, 3), None, None)
+    one = profile(("x.c", "count", 100_000), ("x.c", "main", 5)), profile(("x.c", "sum", 120_000), ("x.c", "main", 5))
+    renamed = details(*one, compared(measured(), measured()))
+    assert (renamed.lonely, renamed.blamed is None) == (None, False)
 
 
 def test_an_equal_function_in_another_file_has_moved() -> None:

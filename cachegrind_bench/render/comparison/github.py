@@ -34,7 +34,7 @@ def render(view: View, *, brief: bool = False) -> str:
             text += command(level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these")
     if brief and (text or view.without_base):
         return text
-    notices = "".join(f" ({notice})" for notice in view.notices)
+    notices = "".join(f" ({notice})" for notice in view.notices if notice not in view.headline)
     level = LOOKS[view.verdict][2] or "notice"
     known = any(LOOKS[row.state][2] == level for row in view.rows)  # once is enough
     return text + command("notice" if known else level, "cg-bench", view.headline + notices)

@@ -38,7 +38,8 @@ def render(view: View, *, most: int = MOST_CHARACTERS) -> str:
 def _head(view: View) -> str:
     sign = "⚠️" if view.without_base and view.verdict is State.NEW else LOOKS[view.verdict][1]
     lines = [f"### {sign} {_cut(view.headline, 3000)}", ""]
-    lines += [f"> ⚠️ {_cut(notice, 500)}\n" for notice in view.notices[:_MOST_ROWS]]
+    notices = [notice for notice in view.notices if notice not in view.headline]
+    lines += [f"> ⚠️ {_cut(notice, 500)}\n" for notice in notices[:_MOST_ROWS]]
     shown = _changed(view)[:_MOST_ROWS]
     lines += [_table(view, shown)] if shown else []
     if view.start and view.rows:

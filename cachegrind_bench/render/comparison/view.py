@@ -25,6 +25,7 @@ from cachegrind_bench.model.text import (
     signed,
 )
 from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.comparison.builds import build_remarks
 from cachegrind_bench.render.table import without_empty
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualiz
 _LONELY = (State.MISSING, State.NEW)
 _VARIABLE = "env."  # one that was passed on to the program
 
+_MOST_BUILDS = 5
 _MARGIN = 3  # the cell of half of what layouts, repeated runs or calls differ by; shown where any do
 
 
@@ -184,7 +186,10 @@ def _differing(comparison: Comparison) -> tuple[tuple[str, str], ...]:
 
 def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]:
     """Return what holds for the comparison as a whole and should not go unseen."""
-    found = list(comparison.remarks)
+    built = (remark for item in comparison.differences for remark in build_remarks(item))
+    changed = (remark for item in details.values() for remark in words.build_file_remarks(item))
+    found = [*dict.fromkeys((*built, *changed))][:_MOST_BUILDS]
+    found += comparison.remarks
     if comparison.forced:
         found.append(f"compared by force (--force), in spite of {words.fields_text(comparison.forced)}")
     elif any(item.forced for item in comparison.differences):
@@ -213,6 +218,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
     moved, weigh = item.change, comparison.weigh
     grown = item.growth
     blamed = details if item.state in BLAMING else None
+    instead = words.other_build(item, blamed) if blamed is not None else None
     if grown is not None:
         from cachegrind_bench.render.growth import class_text, function_text
 
@@ -232,9 +238,12 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
             change(other.relative),
             signed(moved.delta.ll_hits),
             signed(moved.delta.ram_hits),
-            words.culprit(blamed),
+            instead or words.culprit(blamed),
         ]
+    if instead:
+        blamed = None
     said = [
+        *(words.lonely_remarks(details) if instead else []),
         *words.python_remarks(blamed),
         *words.cause_remarks(blamed),
         *words.hunk_remarks(blamed),
@@ -248,7 +257,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
         state=item.state,
         cells=tuple(map(plain, cells)),
         remarks=tuple(map(in_line, said)),
-        place=words.place(item, blamed, root),
+        place=None if instead else words.place(item, blamed, root),
     )
 
 
@@ -275,13 +284,19 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
     functions.append(cells(details.total, "total"))
     lines = [cells(line.delta, demangled(name), below(_place(line), root)) for name, line in details.lines or ()]
     by_python = words.chief(details) is not None
-    tables = [
-        words.python_table(details.python) if details.python else [],
-        functions,
-        # Of an interpreter they say nothing about its script.
-        words.calls_table(details.calls) if details.calls is not None and details.calls.rows and not by_python else [],
-        [(*columns, "function", "source line"), *lines] if lines else [],
-    ]
+    tables = (
+        []
+        if details.lonely
+        else [
+            words.python_table(details.python) if details.python else [],
+            functions,
+            # Of an interpreter they say nothing about its script.
+            words.calls_table(details.calls)
+            if details.calls is not None and details.calls.rows and not by_python
+            else [],
+            [(*columns, "function", "source line"), *lines] if lines else [],
+        ]
+    )
     return Explanation(
         title=plain(item.id),
         state=item.state,

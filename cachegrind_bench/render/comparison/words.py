@@ -39,6 +39,7 @@ from cachegrind_bench.model.text import (
     signed,
     some,
 )
+from cachegrind_bench.render.comparison.builds import build_remarks, other_builds
 from cachegrind_bench.render.comparison.estimates import estimate_remarks
 
 if TYPE_CHECKING:
@@ -315,17 +316,50 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
     text = ", ".join([text, *reasons])
     found = _culprit(details.get(worst.id))
     by_allocations = {*worst.causes} == {Cause.ALLOCATIONS}  # who makes them has been said
+    known = details.get(worst.id)
+    built = [] if worst.state is State.UNCHANGED else [*build_remarks(worst), *build_file_remarks(known)]
+    text = "; ".join([text, *lonely_remarks(known)]) if worst.state in BLAMING else text
+    if worst.state in BLAMING and other_build(worst, known):
+        return "; ".join([*built, text, *_object_remarks(worst)])
     if found is not None and worst.state in BLAMING and not by_allocations:
         name, where, part = found
         at = f" ({where})" if where else ""
-        known = details[worst.id]
-        said = cause(known)
+        said = cause(details[worst.id])
         if said is not None:
-            part = abs(_explained(known))
+            part = abs(_explained(details[worst.id]))
             text += f": {said}" if part > _MOST else f"; largest share, {percent(part)}: {said}"
         else:
             text += f", most of it in {name}{at}" if part > _MOST else f", largest share: {name}{at}, {percent(part)}"
-    return "; ".join([text, *_object_remarks(worst)])
+    return "; ".join([*built, text, *_object_remarks(worst)])
+
+
+def other_build(item: Difference, details: Details | None) -> str | None:
+    """Say that base and candidate were built otherwise, where functions are not to blame; None where they may be."""
+    if other_builds(item):
+        return "another build"
+    if details is None:
+        return None
+    if details.only_build_files:
+        return "build files"
+    return "functions of one side only" if details.lonely else None
+
+
+def build_file_remarks(details: Details | None) -> list[str]:
+    """Name files of the build that changed between the commits."""
+    if details is None or not details.build_files:
+        return []
+    only = ", and no source file did" if details.only_build_files else ""
+    return [f"{some(details.build_files, MOST_HUNKS)} changed{only}"]
+
+
+def lonely_remarks(details: Details | None) -> list[str]:
+    """Say that functions do not compare where most of the cost is in those of one side only."""
+    if details is None or details.lonely is None:
+        return []
+    gone, new = details.lonely
+    sides = f"{grouped(gone)} of the base and {grouped(new)} of the candidate"
+    most = f"most of the cost is in functions of one side only, {sides}, so functions are not compared"
+    return [f"the build differs, or the code was written anew: {most}"]
 
 
 def chief(details: Details | None) -> PythonDelta | None:

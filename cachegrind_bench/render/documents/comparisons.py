@@ -22,6 +22,7 @@ from cachegrind_bench.model.described import (
 )
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.comparison.builds import other_builds
 from cachegrind_bench.render.documents.document import Document, fields, optional, ppm
 from cachegrind_bench.render.documents.growth import ComparedGrowth, compared
 from cachegrind_bench.valgrind.demangling import demangled
@@ -55,6 +56,14 @@ class SideCounts(msgspec.Struct, frozen=True, kw_only=True):
     counts: Annotated[Counts, doc("the nine event counts")]
     score: Annotated[Points, doc("the score under the model of the comparison")]
     key: Annotated[str, doc("comparability key")]
+
+
+class OtherBuild(msgspec.Struct, frozen=True, kw_only=True):
+    """An executable or library with what made it on one side only."""
+
+    path: Annotated[str, doc("the file")]
+    base: Annotated[tuple[str, ...], doc("compilers, with their options, of the base alone")]
+    candidate: Annotated[tuple[str, ...], doc("compilers, with their options, of the candidate alone")]
 
 
 class ChangePpm(msgspec.Struct, frozen=True, kw_only=True):
@@ -356,6 +365,12 @@ class ComparedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     interpreter: Annotated[
         str | None, doc("interpreter whose functions the explanation has; null for a native program")
     ]
+    builds: Annotated[
+        tuple[OtherBuild, ...], doc("executables and libraries that other compilers, or other options, made")
+    ]
+    build_files: Annotated[
+        tuple[str, ...], doc("files of the build that changed between the commits, if both are known")
+    ]
     blamed: Annotated[BlamedFunction | None, doc("function that explains most of it")]
     cause: Annotated[CallReason | None, doc("what happened, if calls were recorded")]
     calls: Annotated[CallsExplained | None, doc("what became of calls, if both sides recorded them")]
@@ -416,10 +431,11 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         return SideCounts(counts=of.counts, score=found.model.score(of.counts), key=of.key)
 
     moved = item.change
-    blamed = details.blamed if details is not None and item.state in BLAMING else None
+    to_blame = details if item.state in BLAMING and words.other_build(item, details) is None else None
+    blamed = None if to_blame is None else to_blame.blamed
     return ComparedBenchmark(
         **fields(item, "id", "state", "forced", "causes", "fields"),
-        remarks=tuple(words.remarks(item, found.gates)),
+        remarks=(*words.lonely_remarks(details), *words.remarks(item, found.gates)),
         base=side(item.base),
         candidate=side(item.candidate),
         threshold_ppm=ppm(item.threshold),
@@ -434,10 +450,14 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
             for broken in item.broken
         ),
         interpreter=words.interpreted(item, details),
+        builds=tuple(
+            OtherBuild(path=one.path, base=one.compilers[0], candidate=one.compilers[1]) for one in other_builds(item)
+        ),
+        build_files=() if details is None else details.build_files,
         blamed=None
         if blamed is None or details is None
         else BlamedFunction(function=demangled(blamed.name), file=blamed.file, share_ppm=ppm(details.blamed_share)),
-        cause=optional(details if item.state in BLAMING else None, _cause),
+        cause=optional(to_blame, _cause),
         calls=optional(details, lambda it: optional(it.calls, _calls)),
         hunks=optional(details, lambda it: optional(it.hunks, _hunks)),
         allocations=optional(item.allocations or (None if details is None else details.allocations), _allocations),
