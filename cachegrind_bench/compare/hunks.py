@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _LINES = 20
 _PYTHON = (".py", ".pyi")
 _MODULE = "<module>"
+_INSTALLED = re.compile(r"/(?:site|dist)-packages/")
 _FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
 _DOCUMENTED = (*_FUNCTIONS, ast.ClassDef)
 _BRACES = re.compile(r"\.(?:c|cc|cpp|cxx|c\+\+|go|h|hh|hpp|hxx|h\+\+|inc|inl|ipp|rs|tcc|tpp)$")
@@ -230,6 +231,10 @@ def _is_idle(hunk: Hunk, side: Side, root: str) -> bool:
     lines = _known(side.executed, hunk.file, root)
     if not (lines or (python and any(path.endswith(_PYTHON) for path in side.executed))):
         return False
+    if any(
+        _is_same(_INSTALLED.split(path, maxsplit=1)[-1], hunk.file) for path in side.executed if _INSTALLED.search(path)
+    ):
+        return False  # its copy may have another content
     source = side.text(hunk.file) or ""
     spans = _functions(source, python=python)
     outermost = next((span for span in spans if span[1] <= hunk.first and hunk.last <= span[2]), None)

@@ -109,7 +109,7 @@ def profile_python(
     MeasurementError if the command fails, or its counts cannot be read.
     """
     found = followed(plan, runner, env, progress, lambda depth: PathReader(depth=depth, kept=kept), kept)
-    return Places(plan.cwd).located(found.profile())
+    return Places(plan.cwd, plan.environ).located(found.profile())
 
 
 def followed(  # noqa: PLR0917 - what the caller has, as it is
@@ -247,5 +247,5 @@ def _of_regions(
     missing = next((name for name in names if name not in found), None)
     if missing is not None:
         raise MeasurementError(f"region {missing!r} was not entered when its Python functions were to be profiled")
-    places = Places(plan.cwd)
+    places = Places(plan.cwd, plan.environ)
     return [places.located(found[name]) for name in names]

@@ -10,12 +10,16 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile, PythonRow, profile_of
-from cachegrind_bench.vcs.git import top_folder
+from cachegrind_bench.vcs.git import Git, top_folder
 
 _LONGEST_SOURCE = 1 << 24
 
@@ -23,35 +27,63 @@ _LONGEST_SOURCE = 1 << 24
 class Places:
     """The places of functions of programs that ran in one directory; each source is read once."""
 
-    def __init__(self, cwd: Path, *, read: Callable[[str], bytes | None] | None = None) -> None:
-        """`read` gets an absolute path and returns the source there, None if there is none."""
+    def __init__(
+        self, cwd: Path, environ: Mapping[str, str], *, read: Callable[[str], bytes | None] | None = None
+    ) -> None:
+        """`environ` is git's; `read` gets an absolute path and returns the source there, None if there is none."""
+        self._environ = environ
         self._named, self._cwd = str(cwd), os.path.realpath(cwd)
         # As pull requests name files, wherever in the repository a benchmark runs.
         self._base = str(top_folder(Path(self._cwd)) or self._cwd)
         self._read = read or _source
-        self._lines: dict[str, dict[str, int]] = {}
+        self._files: dict[str, tuple[str, dict[str, int]]] = {}  # what is known of each
 
     def located(self, profile: PythonProfile) -> PythonProfile:
         """Return the profile with the lines of functions (0: not known), and with files relative to the repository.
 
-        Outside of one they are relative to the directory; what lies elsewhere keeps its whole path.
+        Outside of one they are relative to the directory; what lies elsewhere keeps its whole path. An installed copy of a
+        file of the repository is named as that file.
         """
         moved: dict[PythonFunction, PythonFunction] = {}
         for function in profile.functions:
-            absolute = self._absolute(function.file)
-            if function.file not in self._lines:
-                # <string>, <frozen importlib._bootstrap> and the like are not files
-                source = None if function.file.startswith("<") else self._read(absolute)
-                self._lines[function.file] = {} if source is None else first_lines(source)
-            line = self._lines[function.file].get(function.name, 0)
-            inside = not function.file.startswith("<") and _is_below(absolute, self._base)
-            file = os.path.relpath(absolute, self._base) if inside else function.file
-            moved[function] = PythonFunction(file, function.name, line)
+            if function.file not in self._files:
+                self._files[function.file] = self._looked_at(function.file)
+            file, lines = self._files[function.file]
+            moved[function] = PythonFunction(file, function.name, lines.get(function.name, 0))
         rows = tuple(
             PythonRow(path.parent, moved[profile.functions[path.function]], path.calls, path.ir)
             for path in profile.paths
         )
         return profile_of(rows, total=profile.total, cut=profile.cut, parts=profile.parts)
+
+    def _looked_at(self, file: str) -> tuple[str, dict[str, int]]:
+        """Return what a file is called in reports, and where its functions begin."""
+        if file.startswith("<"):  # <string>, <frozen importlib._bootstrap> and the like are not files
+            return file, {}
+        absolute = self._absolute(file)
+        source = self._read(absolute)
+        name = os.path.relpath(absolute, self._base) if _is_below(absolute, self._base) else file
+        lines = {} if source is None else first_lines(source)
+        return (source and self._original(absolute, name, source)) or name, lines
+
+    def _original(self, path: str, name: str, source: bytes) -> str | None:
+        """Return the only file that git tracks with this content and module name; None if there is none, or it is this one."""
+        names = self._tracked.get(os.path.basename(path), ())
+        if name in names:
+            return None
+        places = ((other, os.path.join(self._base, other)) for other in names)
+        same = [other for other, at in places if _module(at) == _module(path) and self._read(at) == source]
+        return same[0] if len(same) == 1 else None
+
+    @cached_property
+    def _tracked(self) -> Mapping[str, Collection[str]]:
+        """The files that git tracks, from the top of the repository, by the last part of their names."""
+        found = defaultdict[str, list[str]](list)
+        with suppress(MeasurementError):  # there need be neither git nor a repository
+            listed = Git(Path(self._base), self._environ).run("ls-files", "-z", "--", "*.py").stdout
+            for name in map(os.fsdecode, listed.split(b"\0")):
+                found[os.path.basename(name)].append(name)
+        return found
 
     def _absolute(self, file: str) -> str:
         path = os.path.normpath(os.path.join(self._cwd, file))
@@ -60,6 +92,15 @@ class Places:
 
 def _is_below(path: str, folder: str) -> bool:
     return path.startswith(folder.rstrip(os.sep) + os.sep) and folder != os.sep
+
+
+def _module(path: str) -> str:
+    """Return the part of a path that is a module's name, from the outermost package on."""
+    folder, name = os.path.split(path)
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, package = os.path.split(folder)
+        name = f"{package}/{name}"
+    return name
 
 
 def _source(path: str) -> bytes | None:

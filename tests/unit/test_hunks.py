@@ -186,6 +186,18 @@ def test_only_bodies_of_functions_that_were_not_executed_are_certainly_idle() ->
     assert not split("def (", "words.py", 6, (1, 1), executed=(4,)).idle
 
 
+def test_a_changed_file_of_which_an_installed_copy_was_executed_is_not_idle() -> None:
+    def idle(executed: str) -> bool:
+        hunk = Hunk("src/pkg/words.py", 16, 16)
+        base, candidate = (
+            Side([each], lambda _file: PYTHON, {executed: (1,)}) for each in (hunk._replace(only_gone=True), hunk)
+        )
+        return hunk_split(base, candidate, [], 1000, root="/root").idle
+
+    assert not idle("/venv/lib/python3.13/site-packages/pkg/words.py")
+    assert idle("/venv/lib/python3.13/site-packages/other/words.py")
+
+
 def test_the_code_of_a_module_is_what_is_between_its_functions() -> None:
     def through(first: int, last: int) -> bool:
         hunk = Hunk("words.py", first, last)

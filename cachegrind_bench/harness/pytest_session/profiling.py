@@ -97,7 +97,7 @@ def with_python_profiles(
         # Hundreds of calls deep, Callgrind may need all memory.
         deeper = look(cut, DEPTHS[1], stubs)
         found |= {name: seen for name, seen in deeper.items() if isinstance(seen, _Seen)}
-    places = Places(bench.place.cwd)
+    places = Places(bench.place.cwd, bench.settings.environ)
     known = {item.id: found[item.nodeid] for item in items if item.nodeid in found}
     return [_profiled(item, known[item.id], places) if item.id in known else item for item in benchmarks]
 
