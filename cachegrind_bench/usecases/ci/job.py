@@ -20,6 +20,7 @@ from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner import Runner, add_token
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.model.parsing import parse
+from cachegrind_bench.model.text import shortened
 from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.base import commit_to_measure
 from cachegrind_bench.usecases.result_files import read_regular, read_regular_result
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # What another step made. All are in the folder that `ci plan` made.
 REPORT, VERDICT, MISSING = "report.md", "verdict.json", "missing.txt"
+_LONGEST_ADVICE = 400  # it may quote what a program said
 _COMPARE = "'cg-bench ci compare' writes it"
 _CONFIGURATIONS = ("cg-bench.toml", "pyproject.toml")
 _TOKENS = ("CG_BENCH_TOKEN", "GITHUB_TOKEN", "GH_TOKEN")
@@ -120,8 +122,20 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             guarded=True,
             tidies=True,
         )
-        errors = re.findall(r"^cg-bench: error: (.+)$", done.stderr.decode("utf-8", "replace"), re.MULTILINE)
-        return done.status, errors[-1] if errors else "the reason is in the log"
+        return done.status, _reason(done.stderr.decode("utf-8", "replace"))
+
+
+def _reason(said: str) -> str:
+    """Return the error that a cg-bench ended with, and that of a cg-bench it had started itself, with the advice."""
+    errors = re.findall(r"^cg-bench: error: (.+)\n?((?:  .+\n?)*)", said, re.MULTILINE)
+    if not errors:
+        return "the reason is in the log"
+    message, advice = errors[-1]
+    if len(errors) > 1:
+        cause, advice = errors[-2]
+        message = f"{message}: {cause}"
+    advice = shortened(" ".join(advice.split()), _LONGEST_ADVICE)
+    return f"{message} ({advice})" if advice else message
 
 
 def _repository(runner: Runner, cwd: Path) -> Repository:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.model.codec import decode, encode
-from tests.cli.ci.job import SLOWER, TOKEN, Job, base_run, noted, run
+from cachegrind_bench.process import Completed
+from tests.cli.ci.job import BASE, SLOWER, TOKEN, Job, base_run, noted, run, unescaped
 from tests.unit.samples import failed_benchmark
 
 if TYPE_CHECKING:
@@ -102,3 +103,22 @@ def test_the_result_of_an_earlier_step_may_come_through_a_pipe(job: Job, tmp_pat
     told = job.step("measure", "--result", str(pipe))
     assert (told.code, writer.wait(60)) == (0, 0)
     assert decode((job.folder / "artifact" / "result.json").read_bytes(), "x") == SLOWER
+
+
+def test_where_nothing_was_measured_the_summary_has_the_innermost_reason_and_its_advice(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = (
+        b"cg-bench: error: cg-bench.toml:1: pkg is installed as a copy of your checkout\n  install it with 'pip install -e'\n"
+        b"cg-bench: error: abc could not be measured: cg-bench run ended with exit status 4\n  its output is above\n"
+    )
+    ended = Completed(status=4, signal=None, timed_out=False, stdout=b"", stderr=said, wall_ms=1)
+    monkeypatch.setattr("cachegrind_bench.process.run", lambda *_, **__: ended)
+    told = job.pull_request().step("measure", "--base", BASE)
+    reason = (
+        "nothing was measured: abc could not be measured: cg-bench run ended with exit status 4: "
+        "cg-bench.toml:1: pkg is installed as a copy of your checkout (install it with 'pip install -e')"
+    )
+    assert told.code == 4
+    assert reason in unescaped(job.summary)
+    assert reason in told.err
