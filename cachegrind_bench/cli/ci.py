@@ -18,6 +18,7 @@ from cachegrind_bench.cli.help import Group
 from cachegrind_bench.cli.options import (
     Configured,
     configured_benchmarks,
+    configured_entries,
     configured_store,
     named_store,
     project_root,
@@ -30,6 +31,7 @@ from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.usecases.ci import compare, job, measure, merge_request, report
+from cachegrind_bench.usecases.ci.reproduce import Measured
 from cachegrind_bench.usecases.comparison import Report, ReportOptions
 from cachegrind_bench.usecases.comparison_inputs import CompareRequest, compare_sides
 from cachegrind_bench.vcs.git import top_folder
@@ -189,6 +191,7 @@ def collect_command(run: int, folder: Path, token: str | None) -> None:
 @click.option("--require-baseline", is_flag=True, help="Exit with code 3 if there is nothing to compare with.")
 @click.option("--command", "text", metavar="TEXT", help="The command that was measured, to show how to repeat it.")
 @click.option("--id", "identity", metavar="TEXT", help="The name of its benchmark, to show the same.")
+@click.option("--result", metavar="FILE", help="The result that 'ci measure' took, to show the same.")
 @click.option(
     "--artifact", metavar="NAME", help="Where jobs like this one leave their results, for the base's functions."
 )
@@ -206,9 +209,24 @@ def compare_command(folder: Path, token: str | None, store: str | None, **option
         options,
         gates=gates_of(options, configured_benchmarks()),
         open_store=None if store == _NO_STORE else lambda: named_store(_history(store)),
-        builds=any(spec.setup for spec in configured_benchmarks()),
+        measured=_measured(options),
     )
     compare.compare(_job(folder, token), request, output.NOTICES)
+
+
+def _measured(options: dict[str, Any]) -> Measured:
+    """Return what 'ci measure' had to measure, here or in another job."""
+    from cachegrind_bench.harness.protocol import harness_of
+
+    entries = configured_entries()
+    return Measured(
+        text=options["text"],
+        identity=options["identity"],
+        given=bool(options["result"]) or not any(entry.harness == "pytest" for entry in entries),
+        builds=any(spec.setup for spec in configured_benchmarks())
+        or any(entry.each.setup or harness_of(entry.harness).build(entry) for entry in entries),
+        both=options["baseline"] == "ab",
+    )
 
 
 @command.command("comment", epilog='\b\nExamples:\n  cg-bench ci comment --folder "$FOLDER" --comment on-change')

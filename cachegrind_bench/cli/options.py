@@ -20,7 +20,7 @@ from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
-    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration, Entry
     from cachegrind_bench.model.time_model import TimeModel
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases.measurement import MeasureRequest
@@ -375,6 +375,12 @@ def configured_benchmarks() -> tuple[BenchmarkSpec, ...]:
     """Return the benchmarks of the configuration, which may have thresholds and limits of their own."""
     found = _current()
     return () if found is None else found.benchmarks
+
+
+def configured_entries() -> tuple[Entry, ...]:
+    """Return the tables of the configuration that stand for all benchmarks of a harness."""
+    found = _current()
+    return () if found is None else found.entries
 
 
 def configured_store() -> tuple[str, Path] | None:

@@ -16,7 +16,7 @@ from cachegrind_bench.model.codec import encode
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.usecases.ci.base import base_commit, unexplained, with_profiles
 from cachegrind_bench.usecases.ci.job import REPORT, Job, Verdict
-from cachegrind_bench.usecases.ci.reproduce import again, failures
+from cachegrind_bench.usecases.ci.reproduce import Measured, again, failures
 from cachegrind_bench.usecases.comparison import Report, ReportOptions, Side, compared, same_program
 from cachegrind_bench.usecases.comparison_inputs import Sides, no_side, resolve
 from cachegrind_bench.usecases.result_files import read_result
@@ -34,20 +34,17 @@ _MOST_CHARACTERS = 60_000
 
 
 class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What to compare with, and what that is held to; `text` and `identity` are the command that was measured.
+    """What to compare with, and what that is held to.
 
-    `artifact` is where jobs like this one leave their results, `open_store` None if there is no history. A suite that `builds`
-    has set-up commands.
+    `artifact` is where jobs like this one leave their results, `open_store` None if there is no history.
     """
 
     baseline: str
     gates: Gates
     require_baseline: bool
-    text: str | None
-    identity: str | None
+    measured: Measured
     artifact: str | None
     open_store: Callable[[], Store] | None
-    builds: bool
 
 
 def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
@@ -56,7 +53,7 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     candidate = Side(name=_called(job.event), file=result, remarks=() if missing is None else (missing,))
     base = _base(job, result.result, request, notices)
     # All of a suite; of a command its own, as the history may have other commands'.
-    known = {item.id for item in result.result.benchmarks} if (request.text or "").strip() else None
+    known = {item.id for item in result.result.benchmarks} if (request.measured.text or "").strip() else None
 
     def wanted(name: str) -> bool:
         return known is None or name in known
@@ -74,7 +71,7 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
         whole = base.file.whole()
         benchmarks = tuple(item for item in whole.benchmarks if wanted(item.id))
         write_atomic(job.data / BASE, encode(replace(whole, benchmarks=benchmarks)))
-    end = failures(made.comparison) + again(job, made.comparison, request.text, request.identity, builds=request.builds)
+    end = failures(made.comparison) + again(job, made.comparison, request.measured)
     text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM - len(end)) + end
     write_atomic(job.folder / REPORT, text.encode())
     job.runner.add_summary(text)

@@ -7,6 +7,8 @@ import re
 import shlex
 from contextlib import suppress
 
+import msgspec
+
 from cachegrind_bench._version import __version__
 from cachegrind_bench.ci.artifact import PAGE
 from cachegrind_bench.compare.verdict import Comparison
@@ -32,41 +34,23 @@ def failures(comparison: Comparison) -> str:
     return "".join(parts)
 
 
-def again(job: Job, comparison: Comparison, text: str | None, identity: str | None, *, builds: bool) -> str:
-    """Return how to do it again elsewhere, as Markdown that is folded, and where it was done.
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job measured: the command `text` with its `identity`, else a suite; `given`: it took the result of an earlier step.
 
     Of a suite that `builds`, the commands are known that do. Else the job has built it, or installed it, and whoever does it
-    again has to do so, too.
+    again must do so, too. `both`: `ab` measured the base as well.
     """
-    event, cwd = job.event, job.cwd
-    if is_pytests(comparison.candidate):
-        builds, words, tool, into, folder = False, "", "pytest --cg-bench", "--cg-bench-output=", "../"
-    else:
-        words, tool, into, folder = "", "cg-bench run", "-o ", ""
-        with suppress(ValueError):  # what was measured was no command, and said so
-            words = "".join(f" {shlex.quote(word)}" for word in command_words(text, identity))
-    base, commit = comparison.base.commit, comparison.candidate.commit
-    head = (
-        event.pull.head_sha if event.pull else event.run.head_sha if event.run else commit.sha if commit else event.sha
-    )
-    top = top_folder(cwd)
-    within = "." if top is None or event.run is not None else os.path.relpath(cwd.resolve(), top.resolve())
-    lines = [f"# with cachegrind-bench {__version__}"]
-    lines += [f"cd {shlex.quote(plain(within))}"] if within != "." else []
-    lines += [f"git fetch origin {head}"] if event.pull or event.run else []
-    known = base is not None and COMMIT_ID.fullmatch(base.sha) and COMMIT_ID.fullmatch(head)
-    if base is not None and known and builds and not words:
-        lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}")
-    elif base is not None and known:
-        lines.append(f"git checkout {base.sha[:12]}  # then build or install it, and:")
-        lines.append(f"{tool} {into}{folder}base.json{words}")
-        lines.append(f"git checkout {head[:12]}  # then build or install it, and:")
-        lines.append(f"{tool} {into}{folder}candidate.json{words}")
-        lines.append(f"cg-bench diff {folder}base.json {folder}candidate.json")
-    else:
-        if COMMIT_ID.fullmatch(head):
-            lines.append(f"git checkout {head[:12]}{'' if builds else '  # then build or install it, and:'}")
-        lines.append(f"{tool}{words}")
+
+    text: str | None
+    identity: str | None
+    given: bool
+    builds: bool
+    both: bool
+
+
+def again(job: Job, comparison: Comparison, measured: Measured) -> str:
+    """Return how to do it again elsewhere, as Markdown that is folded, and where it was done."""
+    event, lines = job.event, _commands(job, comparison, measured)
     if any(len(line) > _LONGEST_COMMAND or "\n" in line for line in lines):  # cut short, a command would be another one
         lines = ["# the command is too long to be shown: see the workflow"]
     code = "\n".join(lines)
@@ -77,6 +61,41 @@ def again(job: Job, comparison: Comparison, text: str | None, identity: str | No
         link += f", whose artifact has flame graphs in `{PAGE}`"
     steps = fold("Repeat it on your machine", f"{fence}sh\n{code}\n{fence}")
     return f"{steps}\n{_environment(comparison.candidate)}{link}\n"
+
+
+def _commands(job: Job, comparison: Comparison, measured: Measured) -> list[str]:
+    event, words = job.event, ""
+    with suppress(ValueError):  # what was measured was no command, and said so
+        words = "".join(f" {shlex.quote(word)}" for word in command_words(measured.text, measured.identity))
+    base, commit = comparison.base.commit, comparison.candidate.commit
+    # Of a pull request GitHub's merge of it was measured, but what an artifact says of another run is not to be checked out.
+    head = event.run.head_sha if event.run else commit.sha if commit else event.sha
+    before = base.sha if base is not None and COMMIT_ID.fullmatch(base.sha) and COMMIT_ID.fullmatch(head) else ""
+    top = top_folder(job.cwd)
+    within = "." if top is None or event.run is not None else os.path.relpath(job.cwd.resolve(), top.resolve())
+    with_pytest = measured.given and is_pytests(comparison.candidate)
+    lines = [f"# with cachegrind-bench {__version__}{', installed next to pytest' * with_pytest}"]
+    lines += [f"cd {shlex.quote(plain(within))}"] if within != "." else []
+    lines += [" ".join(["git fetch origin", *filter(None, (before, head))])] if event.pull or event.run else []
+    if before and not with_pytest and (measured.both or (measured.builds and not words)):
+        return [*lines, f"cg-bench ab {before[:12]} {head[:12]}{words}"]
+    sides = [(before, "base", comparison.base)] if before else []
+    for sha, name, result in (*sides, (head, "candidate", comparison.candidate)):
+        build = "" if measured.builds and not with_pytest else "  # then build or install it, and:"
+        lines += [f"git checkout {sha[:12]}{build}"] if COMMIT_ID.fullmatch(sha) else []
+        into = f"../{name}.json" if before else ""
+        if with_pytest:
+            lines.append(f"pytest --cg-bench{f' --cg-bench-output={into}' if into else ''}{_tests(result)}")
+        else:
+            lines.append(f"cg-bench run{f' -o {into}' if into else ''}{words}")
+    return [*lines, "cg-bench diff ../base.json ../candidate.json"] if before else lines
+
+
+def _tests(result: Result) -> str:
+    """Return the words of pytest for the files that have these benchmarks, and for their Python profile."""
+    files = sorted({item.command[-1].partition("::")[0] for item in result.benchmarks})
+    profile = " --cg-bench-python-profile" * any(item.python is not None for item in result.benchmarks)
+    return profile + "".join(f" {shlex.quote(plain(name))}" for name in files)
 
 
 def _environment(result: Result) -> str:

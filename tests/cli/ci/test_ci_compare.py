@@ -11,11 +11,12 @@ import pytest
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.vcs import revisions
 from cachegrind_bench.vcs.git import Git, GitTimeoutError
-from tests.cli.ci.job import BASE, SLOWER, STORE, Job, base_run, noted, one, run, unescaped
+from tests.cli.ci.job import BASE, HEAD, SLOWER, STORE, Job, base_run, noted, one, run, unescaped
 from tests.unit.pythons import python_profile
 from tests.unit.samples import failed_benchmark
 
 if TYPE_CHECKING:
+    from cachegrind_bench.model.result import Result
     from tests.unit.repositories import Repository
 
 
@@ -36,8 +37,8 @@ def test_a_regression_is_seen_everywhere_and_the_gate_fails(job: Job) -> None:
 
 def test_the_report_says_how_to_do_it_again_and_on_what_it_was_done(job: Job) -> None:
     job.pull_request().has(SLOWER, base_run()).compared()
-    assert f"git checkout {BASE[:12]}  # then build or install it, and:\ncg-bench run -o base.json" in job.report
-    assert "cg-bench diff base.json candidate.json" in job.report
+    assert f"git checkout {BASE[:12]}  # then build or install it, and:\ncg-bench run -o ../base.json\n" in job.report
+    assert "cg-bench diff ../base.json ../candidate.json" in job.report
     assert "Valgrind 3.24.0 on x86" in job.report
     assert "ba9876543210" in job.report
     assert "(https://github.com/base/prog/actions/runs/99)" in job.report
@@ -48,9 +49,42 @@ def test_of_a_command_its_words_are_reported_and_only_its_benchmark_is_compared(
     job.pull_request().has(SLOWER, base_run(one(), one(name="of another command")))
     job.compared("--command", "./a 'b c' \"`id` ```sh ```\" $HOME", "--id", "a")
     (commands,) = re.findall(r"^````sh$(.*?)^````$", job.report, re.MULTILINE | re.DOTALL)
-    assert "cg-bench run -o candidate.json --id a -- ./a 'b c' '`id` ```sh ```' '$HOME'\n" in commands
+    assert "cg-bench run -o ../candidate.json --id a -- ./a 'b c' '`id` ```sh ```' '$HOME'\n" in commands
     assert "of another command" not in job.report
     assert job.outputs["verdict"] == "regression"
+
+
+PYTEST = run(one(1_100_000, command=("pytest", "--cg-bench", "bench/test_a.py::test_a")))
+MERGE = run(one(1_100_000), sha="c" * 40)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "candidate", "words", "wanted"),
+    [
+        ('pytest = "bench"', PYTEST, (), "cg-bench run -o ../candidate.json"),
+        ('pytest = "bench"\nsetup = "pip install --target lib ."', PYTEST, (), f"cg-bench ab {BASE[:12]} {HEAD[:12]}"),
+        ('pytest = "bench"', PYTEST, ("--baseline", "ab"), f"cg-bench ab {BASE[:12]} {HEAD[:12]}"),
+        (
+            'pytest = "bench"',
+            PYTEST,
+            ("--result", "r"),
+            "pytest --cg-bench --cg-bench-output=../candidate.json bench/test_a.py",
+        ),
+        ('id = "a"\ncommand = "true"', SLOWER, (), "cg-bench run -o ../candidate.json"),
+        ('id = "a"\ncommand = "true"\nsetup = "make"', SLOWER, (), f"cg-bench ab {BASE[:12]} {HEAD[:12]}"),
+        ('criterion = "."', SLOWER, (), f"cg-bench ab {BASE[:12]} {HEAD[:12]}"),
+        ("", SLOWER, ("--baseline", "ab", "--command", "./a"), f"cg-bench ab {BASE[:12]} {HEAD[:12]} -- ./a"),
+        ("", MERGE, (), f"git fetch origin {BASE} {'c' * 40}\ngit checkout {BASE[:12]}"),
+    ],
+)
+def test_the_report_has_the_commands_that_measure_the_same_commits_in_the_same_way(
+    job: Job, configuration: str, candidate: Result, words: tuple[str, ...], wanted: str
+) -> None:
+    if configuration:
+        Path("cg-bench.toml").write_text(f"[[benchmark]]\n{configuration}\n")
+    job.pull_request().has(candidate, base_run()).compared(*words)
+    (commands,) = re.findall(r"^```sh$(.*?)^```$", job.report, re.MULTILINE | re.DOTALL)
+    assert f"\n{wanted}" in commands
 
 
 def test_a_command_that_no_shell_would_take_is_an_error_in_words(job: Job) -> None:

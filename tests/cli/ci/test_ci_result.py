@@ -58,8 +58,12 @@ def test_a_result_of_another_commit_than_the_one_checked_out_is_refused(job: Job
 
 
 def test_a_report_says_how_to_do_it_again_with_pytest(job: Job) -> None:
-    made = replace(one(), command=("pytest", "--cg-bench", "test_a.py::test_a"))
-    job.pull_request().has(run(made), base_run()).compared()
-    assert "pytest --cg-bench --cg-bench-output=../base.json\n" in job.report
+    made = [
+        replace(one(name=name), command=("pytest", "--cg-bench", name))
+        for name in ("b/test_a.py::test_a[x]", "b/test_a.py::test_b", "c d.py::test_c")
+    ]
+    job.pull_request().has(run(*made), base_run(made[0])).compared()
+    assert "pytest --cg-bench --cg-bench-output=../base.json b/test_a.py\n" in job.report
+    assert "pytest --cg-bench --cg-bench-output=../candidate.json b/test_a.py 'c d.py'\n" in job.report
     assert "cg-bench diff ../base.json ../candidate.json" in job.report
     assert "cg-bench run" not in job.report
