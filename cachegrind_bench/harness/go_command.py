@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.harness.protocol import starts
 
 # Options that have a value, and those that have none or `=VALUE`, by what becomes of them.
 _BUILD_VALUED = {
@@ -88,7 +88,7 @@ def _value(word: str, name: str, value: str, rest: Iterator[str], place: str) ->
 
 def after_go_test(command: Sequence[str]) -> tuple[str, ...]:
     """Return what follows `go test`; packages and options may be given alone. UsageError for another command of Go."""
-    if os.path.basename(command[0]) != "go":
+    if not starts(command, "go"):
         return tuple(command)
     if tuple(command[1:2]) != ("test",):
         raise UsageError(f"--harness go: {' '.join(command)} is not 'go test'", hint="as in: go test ./...")

@@ -107,6 +107,15 @@ def harness_of(name: str) -> Harness:
     return found
 
 
+def starts(command: Sequence[str], program: str) -> bool:
+    """Return whether a command starts this program. UsageError if it names the program's path: the one on PATH is used."""
+    folder, name = os.path.split(command[0])
+    if name == program and folder:
+        hint = f"as in: PATH={folder}:$PATH cg-bench run --harness … -- {program} …"
+        raise UsageError(f"cg-bench uses the {program} that is on PATH, not {command[0]}", hint=hint)
+    return name == program
+
+
 def detected(root: Path) -> dict[str, Sequence[str]]:
     """Return the keys that stand for the benchmarks of a project, with their values."""
     found: dict[str, Sequence[str]] = {}

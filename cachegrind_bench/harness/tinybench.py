@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, specs
-from cachegrind_bench.harness.protocol import Harness, Listed, text_of
+from cachegrind_bench.harness.protocol import Harness, Listed, starts, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +31,7 @@ class Tinybench(Harness):
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take what follows `node`."""
-        return tuple(command[1:] if os.path.basename(command[0]) == "node" else command)
+        return tuple(command[1:] if starts(command, "node") else command)
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]

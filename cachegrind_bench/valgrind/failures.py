@@ -22,6 +22,8 @@ _NO_RIGHTS = "Valgrind runs no program that has more rights than its caller (set
 _LAST_LINES = "its last lines were:"  # above what the program wrote
 _QUOTED = "  | "  # before each line of it
 _SHOWN_LINES = 8
+# Where an exception of Java or JavaScript, or a panic of Go, came from; what it says is above these lines.
+_FRAME = re.compile(r"\s+(?:at |\.\.\. \d+ more|/.+:\d+ \+0x)")
 # What every shell and terminal sets, and hardly any program needs.
 _OF_SHELLS = frozenset(("COLUMNS", "LINES", "LS_COLORS", "OLDPWD", "PS1", "PS2", "PWD", "SHELL", "SHLVL", "TERM"))
 
@@ -115,6 +117,7 @@ def _last_words(tail: bytes) -> str:
     lines = [line for line in decode(tail).splitlines() if line.strip()]
     if not lines:
         return "it wrote nothing before it ended"
+    lines = [line for line in lines if not _FRAME.match(line)] or lines
     return "\n".join((_LAST_LINES, *(f"{_QUOTED}{line}" for line in lines[-_SHOWN_LINES:])))
 
 

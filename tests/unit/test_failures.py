@@ -54,6 +54,16 @@ def test_only_the_last_lines_are_reported() -> None:
     assert "| line 99" in found.hint
 
 
+def test_frames_of_a_stack_do_not_displace_what_an_exception_says() -> None:
+    java = "Suppressed: IllegalStateException: no corpus\n" + "\t\tat b.P.up(P.java:8)\n" * 9 + "\t... 3 more\n"
+    go = "panic: no corpus\n" + "main.f()\n\t/src/a b.go:5 +0x65\n" * 6
+    for said in (java, go, "Error: no corpus\n" + "    at file:///src/a.mjs:5:6\n" * 9):
+        found = error(exit_status=1, tail=said.encode()).hint or ""
+        assert "no corpus" in found
+        assert "+0x65" not in found
+    assert "    at f" in (error(exit_status=1, tail=b"    at f\n").hint or "")
+
+
 def test_output_that_is_not_text_is_reported_escaped() -> None:
     assert "  | \\xff\\xfe" in (error(exit_status=1, tail=b"\xff\xfe").hint or "")
 

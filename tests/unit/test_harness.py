@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import zipfile
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -394,6 +395,68 @@ def test_benchmarks_of_jmh_are_all_combinations_of_their_parameters() -> None:
     assert found[2].command[-5:] == ("-p", "n=1", "-p", "kind=y z", r"^a\.B\.sized$")
 
 
+# As JMH 1.37 writes it, with its own encoding of values: "int, long" and "x", "1,000" and "20", and "a, b" alone.
+_BENCHMARK_LIST = """JMH S 3 b.P S 31 b.jmh_generated.P_comma_jmhTest S 5 comma S 10 Throughput E A 1 1 1 E E E E E E E E E E E E E M 2 4 kind 2 24 pBgbAQHAsAAIAwGAvBgbAcGA 8 4BA===== 1 n 2 16 xAALAADAwAAMAA== 8 yAAMAA== E E E
+JMH S 3 b.P S 29 b.jmh_generated.P_one_jmhTest S 3 one S 10 Throughput E A 1 1 1 E E E E E E E E E E E E E M 2 3 all 1 16 hBALAAAIiBA===== 1 n 2 16 xAALAADAwAAMAA== 8 yAAMAA== E E E
+"""
+
+
+def test_values_of_jmh_with_a_comma_are_whole_or_left_out() -> None:
+    Path("classes/META-INF").mkdir(parents=True)
+    Path("classes/META-INF/BenchmarkList").write_text(_BENCHMARK_LIST, encoding="utf-8")
+    with zipfile.ZipFile("b.jar", "w") as jar:
+        jar.writestr("META-INF/BenchmarkList", _BENCHMARK_LIST)
+    lines = ["Benchmarks: ", "b.P.comma", '  param "kind" = {int, long, x}', '  param "n" = {1,000, 20}']
+    lines += ["b.P.one", '  param "all" = {a, b}', '  param "n" = {1,000, 20}', ""]
+    on_path("java", "\n".join(["cat <<'END'", *lines, "END"]))
+    for words in ('"b.jar"', '["-cp", "classes:lib/*", "org.openjdk.jmh.Main"]', '"b.jar -p kind=int,x one"'):
+        said: list[str] = []
+        found = listed_with(f"[[benchmark]]\njmh = {words}\n", Notices(write=said.append)).benchmarks
+        assert found[-1].id == "b.P.one[all=a, b,n=20]"
+        assert found[-1].command[-3:] == ("-p", "n=20", r"^b\.P\.one$")  # of its only value, JMH knows by itself
+        assert "b.P.one is left out where its parameter n is 1,000: JMH's option -p takes a comma" in said[-1]
+        if words != '"b.jar -p kind=int,x one"':
+            assert len(found) == 1
+            assert "b.P.comma is left out where its parameter kind is int, long, x: " in said[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("-f 1 -wi 5 Foo.*", "Foo.*"),
+        ("-f1 -wi=5 -i3 -r 1s -p size=1,2 -e Bar -rf json -rff out.json Foo", "-p size=1,2 -e Bar Foo"),
+        ("-t 1 -bm avgt -tu ns -foe true -prof gc", ""),
+        ("-t 4", "-t 4 is left out: each benchmark has one thread"),
+        ("-jvmArgs -Xmx1g", "here: cg-bench cannot follow JMH's option -jvmArgs"),
+        ("-bs 100", "here: cg-bench cannot follow JMH's option -bs"),
+        ("--help", "here: cg-bench cannot follow JMH's option --help"),
+    ],
+)
+def test_options_of_jmh_choose_benchmarks_or_say_nothing_or_are_refused(words: str, kept: str) -> None:
+    said: list[str] = []
+    try:
+        found = " ".join(jmh._patterns(words.split(), "here", said.append))
+    except UsageError as error:
+        found = error.message
+    assert found == kept or said == [f"here: {kept}"]
+
+
+@pytest.mark.parametrize(
+    ("harness", "command", "problem"),
+    [
+        ("jmh", "mvn exec:java", "mvn starts Java itself"),
+        ("jmh", "./gradlew jmh", "./gradlew starts Java itself"),
+        *(
+            (name, f"/opt/x/{program} a", f"the {program} that is on PATH, not /opt/x/{program}")
+            for name, program in (("jmh", "java"), ("go", "go"), ("tinybench", "node"))
+        ),
+    ],
+)
+def test_another_program_than_that_of_the_harness_is_refused(harness: str, command: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        protocol.entry_of(harness, command.split(), Path.cwd())
+
+
 @pytest.mark.parametrize(
     ("words", "program", "patterns"),
     [
@@ -613,7 +676,7 @@ def test_a_package_of_go_that_is_not_there_is_named_and_a_folder_with_its_path()
 def test_words_for_go_test_choose_what_is_built_and_which_benchmarks(
     words: str, build: str, packages: str, others: tuple[str, ...]
 ) -> None:
-    command = protocol.harness_of("go").value(["/usr/bin/go", "test", *words.split()])
+    command = protocol.harness_of("go").value(["go", "test", *words.split()])
     found = parse_command(command, "here")
     assert (found.build, found.packages) == (tuple(build.split()), tuple(packages.split()))
     assert (found.folder, found.bench, found.skip, " ".join(found.program), found.cpu) == others
@@ -672,7 +735,7 @@ def test_a_benchmark_of_jmh_with_two_modes_is_listed_once() -> None:
         "a.B.sized",
         '  param "n" = {1, 20}',
     ]
-    assert jmh._benchmarks("\n".join(lines)) == [("a.B.two", {}), ("a.B.sized", {"n": ["1", "20"]})]
+    assert jmh._benchmarks("\n".join(lines)) == [("a.B.two", {}), ("a.B.sized", {"n": "1, 20"})]
 
 
 @pytest.mark.parametrize(
