@@ -36,7 +36,7 @@ def pairs_of(
     if project is not None:
         found[project] = PROJECT
     venv = venv_of(executable)
-    if venv is not None and not (project is not None and is_below(venv, project)):
+    if venv is not None:  # inside of the project, too: a worktree has none, and uses the checkout's
         found.setdefault(venv, VENV)
     return tuple(sorted(found.items(), key=_innermost_first))
 
