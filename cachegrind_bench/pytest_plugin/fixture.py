@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -183,6 +183,17 @@ def benchmark_weave(benchmark: BenchmarkFixture) -> NoReturn:
 def provide(config: pytest.Config) -> None:
     """Register our benchmark fixtures, which go before those of plugins registered earlier."""
     config.pluginmanager.register(sys.modules[__name__], NAME)
+
+
+def stand_in(config: pytest.Config, plugins: Sequence[str], spellings: Mapping[str, str]) -> None:
+    """Let a conftest.py find these plugins by name, and options by how they are written, where the plugins are not loaded."""
+    for name in plugins:
+        config.pluginmanager.unblock(name)
+        config.pluginmanager.register(ModuleType(name), name)
+    owner: Any = config  # pytest 9.1 keeps them elsewhere
+    known: dict[str, str] = getattr(owner._parser, "_opt2dest", None) or owner._opt2dest  # noqa: SLF001
+    for option, name in spellings.items():
+        known.setdefault(option, name)
 
 
 def add_missing_hooks(manager: PytestPluginManager) -> None:

@@ -37,6 +37,7 @@ from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
 
 _MOST_ADDED = 1000
+_NO_TIMES = "cg-bench takes no times, so benchmark.stats is None: make this assertion only without --cg-bench (if benchmark.stats: ...)"
 
 
 def run_file(exchange: Exchange, number: int, meter: Meter, orders: dict[str, Any]) -> str | None:
@@ -48,6 +49,7 @@ def run_file(exchange: Exchange, number: int, meter: Meter, orders: dict[str, An
     # By now conftest.py is there, and with it what types of its own there are.
     left = _unpickle(orders["pickled"], config)
     fixture.provide(config)
+    fixture.stand_in(config, orders["stand_ins"], orders["spellings"])
     # Those of plugins that are blocked here; a name that is not known is a warning, and that may be an error.
     parser = config._parser  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     for name in orders["settings"]:
@@ -203,9 +205,15 @@ class Inner:
         if not fixture.uses_fixture(item):
             measure_whole_test(item, self._meter)
         item.runtest = functools.partial(deep, item.runtest)  # type: ignore[method-assign]
-        yield
+        try:
+            yield
+        except (AttributeError, TypeError) as error:
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            if "'NoneType'" not in str(error) or ".stats" not in (at.line or ""):
+                raise
+            pytest.fail(f"{at.filename}:{at.lineno}: {_NO_TIMES}", pytrace=False)
         if self._meter.record is None:
-            why = "what it measures raised an exception" if self._meter.begun else "its test never called the fixture"
+            why = "what it measures raised an exception" if self._meter.begun else _why_not_called(item)
             pytest.fail(f"this benchmark measured nothing: {why}", pytrace=False)
 
     @pytest.hookimpl(tryfirst=True)
@@ -220,6 +228,18 @@ class Inner:
         if self._left:
             found[LEFT_BEHIND] = self._left
         self._reports.append(found)
+
+
+def _why_not_called(item: pytest.Item) -> str:
+    known: Any = getattr(item, "_fixtureinfo", None)
+    used: Any = known and known.name2fixturedefs.get("benchmark")
+    if not used or used[-1].func.__module__ == fixture.__name__ or "benchmark" in used[-1].argnames:
+        return "its test never called the fixture"
+    code = used[-1].func.__code__
+    return (
+        f"{code.co_filename}:{code.co_firstlineno} has a fixture 'benchmark' of its own, which hides that of cg-bench: install the "
+        "plugin that it replaces, as pytest-benchmark or pytest-codspeed, or remove it"
+    )
 
 
 def make_room(item: pytest.Item) -> None:

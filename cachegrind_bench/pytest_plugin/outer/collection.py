@@ -18,7 +18,12 @@ import pytest
 
 from cachegrind_bench.pytest_plugin.cpython.verified import why_unverified
 from cachegrind_bench.pytest_plugin.fixture import uses_fixture
-from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders, remember_blocked, root_orders
+from cachegrind_bench.pytest_plugin.outer.serialize_options import (
+    ONLY_BENCHMARKS,
+    file_orders,
+    remember_blocked,
+    root_orders,
+)
 from cachegrind_bench.pytest_plugin.sizes import MARKER, scale_of
 from cachegrind_bench.startup.exchange import CHECKOUT, put_order, storable
 
@@ -47,6 +52,8 @@ def prepare(config: pytest.Config) -> None:
         with suppress(Exception):
             plugin.cov_controller.cov.stop()
     remember_blocked(config)
+    given = vars(config.option)
+    given.update({name: value for name, value in ONLY_BENCHMARKS.items() if name in given})
     for name in ("randomly", "pytest_randomly", "random_order"):
         if config.pluginmanager.hasplugin(name):
             config.pluginmanager.unregister(name=name)

@@ -31,6 +31,8 @@ _BLOCKED = """
     pytest_timeout pytest_forked pytest_cov.plugin pytest_benchmark.plugin pytest_codspeed.plugin
 """
 BLOCKED = tuple(_BLOCKED.split())
+# Whose fixtures ours stand in for: a conftest.py asks whether they are there.
+STOOD_IN_FOR = ("benchmark", "codspeed")
 # Options of others that select tests or show results, with the values that they have inside.
 _ABSENT = """
     addopts basetemp cacheshow cov_fail_under debug deselect durations durations_min ignore ignore_glob
@@ -44,7 +46,10 @@ _OFF = """
     setupplan setupshow showlocals stepwise stepwise_reset stepwise_skip strict_config trace traceconfig usepdb
     xfail_tb
 """
+# Those of pytest-benchmark by which suites skip benchmarks, or all else, with the values that are true where benchmarks are measured.
+ONLY_BENCHMARKS = {"benchmark_only": True, "benchmark_skip": False, "benchmark_disable": False}
 _NEUTRAL: dict[str, Any] = {
+    **ONLY_BENCHMARKS,
     **dict.fromkeys(_ABSENT.split()),
     **dict.fromkeys(_OFF.split(), False),
     **dict.fromkeys(("maxfail", "verbose", "version"), 0),
@@ -133,6 +138,8 @@ def file_orders(config: pytest.Config, path: str) -> dict[str, Any]:
         "shown": json.dumps({name: getattr(config.option, name, None) for name in _SHOWN}).encode().ljust(_SHOWN_BYTES),
         "markers": list(config.getini("markers")),
         "settings": list(known),
+        "spellings": _spellings(config),
+        "stand_ins": [name for name in STOOD_IN_FOR if config.pluginmanager.hasplugin(name)],
     }
 
 
@@ -143,9 +150,14 @@ def left_behind(config: pytest.Config) -> list[str]:
 
 def as_written(config: pytest.Config, name: str) -> str:
     """Return how an option is written if only the name of its value is known."""
+    return {dest: option for option, dest in sorted(_spellings(config).items())}.get(name, name)
+
+
+def _spellings(config: pytest.Config) -> dict[str, str]:
+    """Return the names of values by how their options are written."""
     parser: Any = config._parser  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    names: Mapping[str, str] = getattr(parser, "_opt2dest", None) or getattr(config, "_opt2dest", {})
-    return {dest: option for option, dest in sorted(names.items())}.get(name, name)
+    found: Mapping[str, str] = getattr(parser, "_opt2dest", None) or getattr(config, "_opt2dest", {})
+    return dict(sorted(found.items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
