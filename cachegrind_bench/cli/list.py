@@ -23,12 +23,14 @@ Examples:
 @click.command("list", cls=Command, epilog=_EPILOG)
 @selection_options
 @format_option
-def command(**options: Any) -> None:
+def command(**options: Any) -> int:
     """Show what the suite would run: each benchmark's id, command, tags and parameters.
 
     Benchmarks are in cg-bench.toml, or in [tool.cg-bench] of pyproject.toml, in the working directory or the nearest
     folder above it, up to the top of the git work tree. Nothing is run but what lists the benchmarks of a harness, as pytest,
     after its set-up command. Mistakes in the configuration are reported.
+
+    Exit code: 0; 2 if there is no benchmark; 4 if a harness could not list its own.
     """
     from cachegrind_bench.config.load import load
     from cachegrind_bench.config.source import find, ignored, shown
@@ -56,3 +58,4 @@ def command(**options: Any) -> None:
     specs = found.benchmarks if is_whole else selected(found.benchmarks, request, store).specs
     width = output.terminal_width()
     output.write(listings.benchmarks(specs, len(found.benchmarks), shown(path), options["form"], width=width))
+    return 0 if found.benchmarks else UsageError.exit_code

@@ -216,6 +216,7 @@ def _run_suite(options: dict[str, Any]) -> int:
         shown = reports.suite(
             run.result,
             unfinished=run.outcome.unfinished,
+            skipped=run.outcome.skipped,
             reused=run.reused,
             remarks=exceeded(run.result, gates.limits),
             since=since,
@@ -228,6 +229,8 @@ def _run_suite(options: dict[str, Any]) -> int:
     targets.deliver(run.result, report, run)
     if run.outcome.interrupted:
         raise KeyboardInterrupt
+    if run.outcome.skipped and not run.result.benchmarks:
+        output.write_error("cg-bench: nothing was measured: every benchmark skips itself\n")
     return 0 if run.whole else MeasurementError.exit_code
 
 

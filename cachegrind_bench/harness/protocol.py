@@ -91,13 +91,18 @@ class Harness(ABC):
         """
 
     def measure(
-        self, batch: Batch, ready: ValgrindSetup, done: Callable[[Benchmark, bytes], object]
+        self,
+        batch: Batch,
+        ready: ValgrindSetup,
+        done: Callable[[Benchmark, bytes], object],
+        skip: Callable[[str, str], object],
     ) -> Sequence[Benchmark]:
         """Measure all and return them; one that failed has a status that says so, one that was skipped is not among them.
 
         Each may be handed to `done` as soon as its score, or how it failed, is known, with what its program wrote.
+        `skip` is called with the id of each that its own code skips, and why.
         """
-        del batch, ready, done
+        del batch, ready, done, skip
         raise NotImplementedError
 
 

@@ -22,11 +22,12 @@ from cachegrind_bench.harness.pytest_session.reports import take_report
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
 from cachegrind_bench.harness.pytest_session.session import Relay, run
-from cachegrind_bench.hermetic.environment import Request
+from cachegrind_bench.hermetic.environment import Request, held_back
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.result import PYTEST, Benchmark, Score, Status
 from cachegrind_bench.startup.exchange import CHECKOUT
+from cachegrind_bench.valgrind.failures import advice_on_variables
 from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
@@ -93,7 +94,11 @@ class Pytest(Harness):
         ]
 
     def measure(
-        self, batch: Batch, ready: ValgrindSetup, done: Callable[[Benchmark, bytes], object]
+        self,
+        batch: Batch,
+        ready: ValgrindSetup,
+        done: Callable[[Benchmark, bytes], object],
+        skip: Callable[[str, str], object],
     ) -> Sequence[Benchmark]:
         """Measure these, in processes of the Python that collected them."""
         _, found = self._collected[id(batch.entry)]
@@ -109,7 +114,10 @@ class Pytest(Harness):
             require_sealed=batch.require_sealed,
             call_tree=batch.call_tree,
         )
-        benchmarks, bench = run(found, settings, ready, _Followed(batch, specs, done))
+        followed = _Followed(batch, specs, done, skip)
+        followed.held_back = held_back(settings.environ, settings.request)
+        benchmarks, bench = run(found, settings, ready, followed)
+        benchmarks = [replace(item, error=followed.errors.get(item.id, item.error)) for item in benchmarks]
         if batch.python_profile:
             from cachegrind_bench.harness.pytest_session.profiling import check, with_python_profiles
 
@@ -132,18 +140,30 @@ class _Followed(Relay):
     """Hands on what is known of each benchmark when it has ended; what was sealed is known when its process has."""
 
     def __init__(
-        self, batch: Batch, specs: Mapping[str, BenchmarkSpec], done: Callable[[Benchmark, bytes], object]
+        self,
+        batch: Batch,
+        specs: Mapping[str, BenchmarkSpec],
+        done: Callable[[Benchmark, bytes], object],
+        skip: Callable[[str, str], object],
     ) -> None:
-        self._batch, self._specs, self._done = batch, specs, done
+        self._batch, self._specs, self._done, self._skip = batch, specs, done, skip
         self._failed = False
+        self.held_back: Sequence[str] = ()
+        self.errors: dict[str, str] = {}  # with advice, by the ids of items
 
     def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
-        """Hand on a failure with its traceback, or a score."""
+        """Hand on why it was skipped, a failure with its traceback, or a score."""
         ended = Ended(item=item, report=found, costs=costs, outcome=None, failure=None)
         trouble, model = ended.trouble, self._batch.model
-        if trouble is None and not costs:  # skipped, or it is known later what went wrong
-            return
         spec = self._specs[item.nodeid]
+        if ended.skipped is not None:
+            self._skip(spec.id, ended.skipped)
+            return
+        if trouble is None and not costs:  # it is known later what went wrong
+            return
+        shown = traceback_of(found)
+        if trouble is not None and (advice := advice_on_variables(self.held_back, f"{trouble}\n{shown}")):
+            trouble = self.errors[item.id] = f"{trouble}\n{advice}"
         value = None if trouble else model.score(middle(costs, model).profile.counts())
         benchmark = Benchmark(
             id=spec.id,
@@ -158,7 +178,7 @@ class _Followed(Relay):
             wall_ms=found.get("wall_ms", 0),
         )
         self._failed = self._failed or trouble is not None
-        self._done(benchmark, traceback_of(found).encode("utf-8", "backslashreplace"))
+        self._done(benchmark, shown.encode("utf-8", "backslashreplace"))
 
     def stopped(self) -> bool:
         """Return whether one has failed, and that is to be the end."""

@@ -203,10 +203,10 @@ class SuiteDisplay(ExitStack):
             self.reused_ids.add(benchmark.id)
             self._ended(benchmark, f"re-used, of {created_at}")
 
-    def skipped(self, job_id: str) -> None:
+    def skipped(self, job_id: str, why: str) -> None:
         """Write the line of a benchmark that its own code skips."""
         with self._lock:
-            self._end(job_id, "skipped")
+            self._end(job_id, f"skipped  ({shortened(plain(why), _LONGEST_ID)})")
 
     def remark(self, job_id: str, text: str) -> None:
         """Add to the line of a benchmark that will end."""

@@ -238,19 +238,25 @@ def suite(
     result: Result,
     *,
     unfinished: Collection[str] = (),
+    skipped: Mapping[str, str] = MappingProxyType({}),
     reused: Collection[str] = (),
     remarks: Iterable[str] = (),
     since: Mapping[str, Since] = MappingProxyType({}),
 ) -> Report:
     """Return a row for each benchmark, with its change `since` the last run; and once for all of them how they were measured.
 
-    `unfinished` ones were not measured to their end, `reused` ones not measured again.
+    `unfinished` ones were not measured to their end, `reused` ones not measured again; `skipped` says why.
     """
     failed = [item for item in result.benchmarks if item.status is not Status.OK]
     title = [counted(len(result.benchmarks), "benchmark")]
     title += [
         f"{len(items)} {what}"
-        for items, what in ((failed, "failed"), (reused, "re-used"), (unfinished, "not measured"))
+        for items, what in (
+            (failed, "failed"),
+            (skipped, "skipped"),
+            (reused, "re-used"),
+            (unfinished, "not measured"),
+        )
         if items
     ]
     columns: Row = (
@@ -260,10 +266,7 @@ def suite(
     rows = [_suite_row(item, since.get(item.id), reused=item.id in reused) for item in result.benchmarks]
     columns, *rows = without_empty([columns, *rows], (2, 4, 6, 7))
     # Why benchmarks have no score: below the table, whose columns are for numbers.
-    reasons = dict[str, list[str]]()
-    for item in failed:
-        reasons.setdefault((item.error or "").partition("\n")[0], []).append(item.id)
-    failures = tuple((some(ids, 1), reason) for reason, ids in reasons.items())
+    failures = _by_reason((item.id, (item.error or "").partition("\n")[0]) for item in failed)
     warned = dict[str, list[str]]()
     for item in result.benchmarks:
         for text in item.warnings:
@@ -276,10 +279,19 @@ def suite(
         sections=(
             table,
             Section(title="not measured", rows=failures),
+            Section(title="skipped", rows=_by_reason(skipped.items())),
             *([_conditions(result.benchmarks, result.env)] if result.benchmarks else []),
         ),
         warnings=(*warnings, *remarks, *(f"{name} was not measured" for name in unfinished)),
     )
+
+
+def _by_reason(items: Iterable[tuple[str, str]]) -> tuple[Row, ...]:
+    """Return a row for each reason, with the first benchmark that has it and how many more."""
+    reasons = dict[str, list[str]]()
+    for name, reason in items:
+        reasons.setdefault(reason, []).append(name)
+    return tuple((some(ids, 1), reason) for reason, ids in reasons.items())
 
 
 def overview(result: Result, model: TimeModel | None = None) -> Report:

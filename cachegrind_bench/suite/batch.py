@@ -18,16 +18,21 @@ def run_batch(batch: Batch, valgrind_setup: ValgrindSetup, watcher: Watcher, bef
     """Measure the benchmarks of a batch, and return them with those that had ended before."""
     found: dict[str, Benchmark] = {}
     shown: set[str] = set()
-    interrupted, whole = before.interrupted, False
+    skipped: dict[str, str] = {}
+    interrupted = before.interrupted
 
     def show(benchmark: Benchmark, said: bytes) -> None:
         shown.add(benchmark.id)
         watcher.finished(benchmark, said)
 
+    def skip(name: str, why: str) -> None:
+        skipped[name] = why
+        watcher.skipped(name, why)
+
     if not interrupted and not (batch.fail_fast and any(item.status is not Status.OK for item in before.benchmarks)):
         try:
-            found = {item.id: item for item in harness_of(batch.entry.harness).measure(batch, valgrind_setup, show)}
-            whole = not (batch.fail_fast and any(item.status is not Status.OK for item in found.values()))
+            harness = harness_of(batch.entry.harness)
+            found = {item.id: item for item in harness.measure(batch, valgrind_setup, show, skip)}
         except KeyboardInterrupt:
             interrupted = True
         except CgBenchError as error:
@@ -35,11 +40,10 @@ def run_batch(batch: Batch, valgrind_setup: ValgrindSetup, watcher: Watcher, bef
     for benchmark in found.values():
         if benchmark.id not in shown:
             watcher.finished(benchmark, b"")
-    missing = [spec.id for spec in batch.specs if spec.id not in found]
-    for name in missing if whole else ():
-        watcher.skipped(name)
+    missing = (spec.id for spec in batch.specs if spec.id not in found and spec.id not in skipped)
     return Outcome(
         benchmarks=(*before.benchmarks, *(found[spec.id] for spec in batch.specs if spec.id in found)),
-        unfinished=(*before.unfinished, *(() if whole else missing)),
+        unfinished=(*before.unfinished, *missing),
+        skipped={**before.skipped, **skipped},
         interrupted=interrupted,
     )

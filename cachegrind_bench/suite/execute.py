@@ -69,7 +69,7 @@ class Watcher(Protocol):
     def reused(self, benchmark: Benchmark, created_at: str) -> None:
         """A benchmark need not be measured again: nothing it read has changed since then."""
 
-    def skipped(self, job_id: str) -> None:
+    def skipped(self, job_id: str, why: str) -> None:
         """A benchmark was skipped by its own code."""
 
     def remark(self, job_id: str, text: str) -> None:

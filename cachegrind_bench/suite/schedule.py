@@ -7,7 +7,7 @@ around their executions. Knows jobs and executors; must not know what is measure
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -68,11 +68,15 @@ class Queue:
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The benchmarks that came to an end, in the order of their jobs, and the ids of those that did not."""
+    """The benchmarks that came to an end, in the order of their jobs, and the ids of those that did not.
+
+    `skipped` has those that their own code skips, with why.
+    """
 
     benchmarks: tuple[Benchmark, ...]
     unfinished: tuple[str, ...]
     interrupted: bool
+    skipped: Mapping[str, str] = {}
 
 
 def run_suite(

@@ -77,8 +77,9 @@ class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> bool:
-        """Whether all were measured, and none failed."""
-        return not self.failed and not self.outcome.unfinished
+        """Whether all were measured but some that were skipped, and none failed."""
+        nothing = self.outcome.skipped and not self.result.benchmarks
+        return not (self.failed or self.outcome.unfinished or nothing)
 
 
 def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store: Path, show: Show) -> SuiteRun:

@@ -48,7 +48,7 @@ def check_outcome(
     if trouble:
         raise MeasurementError(f"Valgrind failed: {trouble}", hint=_last_words(outcome.tail))
     if not ignore_status:
-        held = _held_back(held_back, decode(outcome.tail))
+        held = advice_on_variables(held_back, decode(outcome.tail))
         rights = None if native or not _DENIED.search(decode(outcome.tail)) else _NO_RIGHTS
         hints = (_last_words(outcome.tail), rights, held, "--ignore-exit-status measures it all the same")
         message = f"the command failed with exit status {outcome.exit_status} {where}"
@@ -126,7 +126,7 @@ def quotation(lines: Iterable[str]) -> frozenset[str]:
     return frozenset(line for line in lines if line == _LAST_LINES or line.startswith(_QUOTED))
 
 
-def _held_back(names: Sequence[str], said: str) -> str | None:
+def advice_on_variables(names: Sequence[str], said: str) -> str | None:
     """Name the variables that the program did not get, if it spoke of them."""
     spoken = spoken_of(names, said)
     if not spoken:

@@ -62,7 +62,7 @@ def test_a_configuration_above_is_named_as_seen_from_here(
     Path("sub").mkdir()
     monkeypatch.chdir("sub")
     told = cg_bench("list")
-    assert (told.code, told.out) == (0, "0 benchmarks in ../cg-bench.toml\n")
+    assert (told.code, told.out) == (2, "0 benchmarks in ../cg-bench.toml\n")
 
 
 @pytest.mark.parametrize("text", ["", "repeat = 2\n", "benchmark = []\n"])
@@ -70,7 +70,7 @@ def test_without_benchmarks_the_way_to_one_is_reported(cg_bench: CommandLine, te
     Path("cg-bench.toml").write_text(text)
     for arguments in ([], ["-k", "x"]):
         told = cg_bench("list", *arguments)
-        assert (told.code, told.out) == (0, "0 benchmarks in cg-bench.toml\n")
+        assert (told.code, told.out) == (2, "0 benchmarks in cg-bench.toml\n")
         assert told.err == "cg-bench: cg-bench.toml has no benchmarks; 'cg-bench init' shows what one looks like\n"
 
 

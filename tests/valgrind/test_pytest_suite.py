@@ -18,6 +18,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.pytest import collected
 from cachegrind_bench.startup.exchange import CHECKOUT
 from tests.conftest import ROOT
+from tests.suites import suite_python
 from tests.unit.repositories import Repository, git_environment
 
 pytestmark = [pytest.mark.valgrind, pytest.mark.slow]
@@ -114,27 +115,95 @@ def test_the_counts_are_the_same_through_pytest_run_and_ab_whether_or_not_the_pl
     assert measured(tmp_path / "base.json") == {IDS[2]: direct[IDS[2]]}
 
 
-def test_a_suite_chooses_among_what_pytest_lists_and_reports_what_fails(project: Repository) -> None:
-    (project.path / "tests" / "test_it.py").write_text(
-        f"{TESTS}\ndef test_broken(benchmark): benchmark(lambda: 1 / 0)\n"
-    )
+ODD = """
+import os, threading
+def test_broken(benchmark): benchmark(lambda: 1 / 0)
+def test_url(benchmark): benchmark(lambda: os.environ["DATABASE_URL"])
+@pytest.mark.xfail(reason="known to be wrong")
+def test_wrong(benchmark):
+    benchmark(int)
+    assert False
+def begin():
+    thread = threading.Thread(target=sum, args=[range(1000)])
+    thread.start()
+    thread.join()
+def test_thread(benchmark): benchmark(begin)
+def test_spawn(benchmark): benchmark(lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0))
+"""
+
+
+def test_a_suite_chooses_among_what_pytest_lists_and_reports_what_fails_or_is_skipped(project: Repository) -> None:
+    (project.path / "tests" / "test_it.py").write_text(TESTS + ODD)
     code, out, _ = cg_bench(project, "list", "--tag", "long", "--format", "json")
     listed = json.loads(out)["benchmarks"]
     assert (code, [(item["id"], item["tags"], item["parameters"]) for item in listed]) == (
         0,
         [(IDS[1], ["py", "long"], {"n": "10"}), (IDS[2], ["py", "long"], {"n": "100"})],
     )
-    code, out, err = cg_bench(project, "run", "-k", "broken or 10]", "--cached", "--format", "json")
-    found = {item["id"]: item["status"] for item in json.loads(out)["benchmarks"]}
-    assert (code, found) == (4, {"tests/test_it.py::test_broken": "failed", IDS[1]: "ok"})
+    words = ("run", "-k", "broken or 10] or url or wrong or thread or spawn", "--cached", "-o", "result.json")
+    code, out, err = cg_bench(project, *words, DATABASE_URL="sqlite://")
+    found = {
+        item["id"].partition("::")[2]: item
+        for item in json.loads((project.path / "result.json").read_text())["benchmarks"]
+    }
+    assert (code, {name: item["status"] for name, item in found.items()}) == (
+        4,
+        {"test_sort[10]": "ok", "test_broken": "failed", "test_url": "failed", "test_thread": "ok", "test_spawn": "ok"},
+    )
     assert "test_broken  FAILED" in err
-    assert err.count("; measured, since benchmarks of pytest always are)") == 2
+    assert err.count("; measured, since benchmarks of pytest always are)") == 5
     assert "  | E   ZeroDivisionError: division by zero" in err
+    assert "if it needs DATABASE_URL, which the seal holds back, add --env DATABASE_URL" in found["test_url"]["error"]
+    assert "test_wrong  skipped  (expected to fail: known to be wrong)" in err
+    assert "5 benchmarks, 2 failed, 1 skipped" in out
+    assert ("[6/6]" in err, "/6]" in err.partition("[6/6]")[2]) == (True, False)
+    spawned = [name for name, item in found.items() if any("starts processes" in text for text in item["warnings"])]
+    assert spawned == ["test_spawn"]
+    code, out, err = cg_bench(project, "run", "-k", "skipped")
+    assert (code, "every benchmark skips itself" in err) == (4, True)
+    assert "unconditional skip" in out
     (project.path / "tests" / "test_it.py").write_text("import nowhere_to_be_found\n")
     code, _, err = cg_bench(project, "run")
     assert code == 4
     assert "cg-bench.toml:1: pytest could not collect the benchmarks, and ended with exit status 2" in err
     assert "No module named 'nowhere_to_be_found'" in err
+
+
+CONFTEST = """
+import pytest
+def pytest_configure(config):
+    assert config.pluginmanager.hasplugin("benchmark")
+    assert not config.getoption("--benchmark-skip") and not config.getoption("--cov")
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--benchmark-only"):
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason="need --benchmark-only"))
+"""
+ASKS = """
+import pytest
+def test_sum(benchmark): benchmark(sum, range(100))
+def test_mean(benchmark):
+    benchmark(int)
+    assert benchmark.stats["mean"] < 1
+class TestOwn:
+    @pytest.fixture
+    def benchmark(self): return lambda function: function()
+    def test_hidden(self, benchmark): benchmark(int)
+"""
+
+
+def test_a_conftest_finds_plugins_that_stay_out_and_a_test_that_wants_their_times_says_so(project: Repository) -> None:
+    (project.path / "pytest.ini").write_text("[pytest]\n")
+    (project.path / "conftest.py").write_text(CONFTEST)
+    (project.path / "tests" / "test_it.py").write_text(ASKS)
+    text = f'[[benchmark]]\npytest = "tests"\npython = "{suite_python("3.11")}"\n'
+    (project.path / "cg-bench.toml").write_text(text)
+    code, out, err = cg_bench(project, "run", "-o", "-")
+    assert out, err
+    plain, mean, hidden = json.loads(out)["benchmarks"]
+    assert (code, plain["status"]) == (4, "ok")
+    assert "test_it.py:6: cg-bench takes no times, so benchmark.stats is None" in mean["error"]
+    assert "test_it.py:8 has a fixture 'benchmark' of its own, which hides that of cg-bench" in hidden["error"]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_counts_are_the_same_in_any_order_together_and_alone(version: str, tmp_p
     first = suites.measure()
     assert set(first) == set(TWENTY)
     assert min(benchmark["counts"]["Ir"] for benchmark in first.values()) > 10_000
-    assert {benchmark["key_fields"]["measured"] for benchmark in first.values()} == {"pytest/10"}
+    assert {benchmark["key_fields"]["measured"] for benchmark in first.values()} == {"pytest/11"}
     keys = {name: benchmark["key"] for name, benchmark in first.items()}
     reversed_by_two = suites.measure("--cg-bench-jobs=2", names=EIGHT[::-1])
     assert moved({name: first[name] for name in EIGHT}, reversed_by_two) == []

@@ -35,7 +35,7 @@ from cachegrind_bench.startup import dumps
 from cachegrind_bench.startup.exchange import WARM_UP, storable
 from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, Wanted, parse_callgrind_bytes
 from cachegrind_bench.valgrind.failures import signal_name, unknown_instruction
-from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
 from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.processes import in_order, named
 from cachegrind_bench.valgrind.runner import reading_out_files
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.call_graph import CallGraph
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
-MEASURED = "pytest/10"
+MEASURED = "pytest/11"
+_SPAWNING = ("posix_spawn", "__posix_spawn", "__spawn")  # glibc's, which begins a process as if it were a thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +56,7 @@ class Cost:
 
     `functions` is who called whom in that one: all, or only functions of the system.
 
-    `settled`: whether these agreed, `starts_processes` whether Callgrind wrote a part in the middle of a call, as it
-    does before a fork.
+    `settled`: whether these agreed, `starts_processes` whether a call forks or executes another program.
     """
 
     calls: tuple[Counts, ...]
@@ -111,9 +111,18 @@ def _cost_of(pairs: _Pairs, settings: Settings, paths: Translation, *, settled: 
         calls=tuple(counts),
         settled=settled,
         profile=calls[middle],
-        starts_processes=any(len(body) > 1 for _, body in pairs),
+        starts_processes=any(_starts_processes(body) for _, body in parts),
         functions=_functions_of(parts[middle], counts[middle].Ir),
     )
+
+
+def _starts_processes(parts: Sequence[CallgrindPart]) -> bool:
+    """Return whether a call whose parts these are starts processes. Callgrind writes a part before a thread begins as well."""
+    triggers = {part.trigger.removeprefix("--dump-before=") for part in parts}
+    if triggers.intersection((OUTER_FORK, *FORKS, *EXECS)):
+        return True
+    names = (row.name for part in parts for row in part.profile.functions)
+    return not triggers.isdisjoint(THREADS) and any(name.startswith(_SPAWNING) for name in names)
 
 
 def _functions_of(pair: Sequence[Sequence[CallgrindPart]], total: int) -> CallGraph:
@@ -176,9 +185,11 @@ class Ended:
     failure: str | None
 
     @property
-    def skipped(self) -> bool:
-        """Whether the test was skipped, or failed as it was expected to."""
-        return not self.trouble and any(report["outcome"] == "skipped" for report in self.report["reports"])
+    def skipped(self) -> str | None:
+        """Why the test was skipped, or was expected to fail; None if it was to be measured."""
+        if self.trouble:
+            return None
+        return next((_why_skipped(report) for report in self.report["reports"] if report["outcome"] == "skipped"), None)
 
     @property
     def trouble(self) -> str | None:
@@ -187,6 +198,15 @@ class Ended:
             if report["outcome"] == "failed":
                 return _last_words(report)
         return failure_text(self.report) or self.failure
+
+
+def _why_skipped(report: Mapping[str, Any]) -> str:
+    if "wasxfail" in report:
+        return f"expected to fail: {report['wasxfail']}".removesuffix(": ")
+    try:
+        return str(report["longrepr"][2]).removeprefix("Skipped: ")
+    except (TypeError, LookupError):  # a test may have written it
+        return "skipped"
 
 
 _OWN_FOLDER = f"{Path(__file__).parents[2]}{os.sep}"
@@ -224,7 +244,7 @@ def benchmarks_of(
     return [
         _benchmark(item, settings, env, identity, executable=place.executable, collected=collected)
         for item in ended
-        if not item.skipped
+        if item.skipped is None
     ]
 
 

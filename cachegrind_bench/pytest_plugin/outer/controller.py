@@ -24,6 +24,7 @@ from cachegrind_bench.harness.pytest_session.session import Relay, run
 from cachegrind_bench.hermetic.environment import held_back
 from cachegrind_bench.interruption import interrupt, is_postponed
 from cachegrind_bench.model.result import Result, Status
+from cachegrind_bench.model.text import counted
 from cachegrind_bench.pytest_plugin.outer.collection import NOTICE, collected, keep_benchmarks, prepare, this_python
 from cachegrind_bench.pytest_plugin.outer.options import Asked, settings
 from cachegrind_bench.pytest_plugin.outer.report_relay import report, show, show_bytes
@@ -158,6 +159,8 @@ class Controller:
                 self._notices += filter(None, [found.python.unverified])
                 relay = _Relay(session, held_back(how.environ, how.request))
                 benchmarks, bench = run(found, how, self._valgrind_setup, relay)
+                if not benchmarks and not relay.stopped():
+                    self._notices.append(f"nothing was measured: {counted(len(found.items), 'benchmark')} skipped")
                 self._result = Result(
                     tool_version=__version__,
                     created_at=created_at,
@@ -232,10 +235,12 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """End in 1 where a benchmark regressed, or has no counts although its test passed."""
+        """End in 1 where a benchmark regressed, or has no counts although its test passed; in 5 where all were skipped."""
         unmeasured = self._result is not None and any(item.status is not Status.OK for item in self._result.benchmarks)
         if (unmeasured or self._regressed) and not session.exitstatus:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif self._result is not None and not self._result.benchmarks and not session.exitstatus:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
         yield
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
