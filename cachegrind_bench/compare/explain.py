@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.change import Delta
-from cachegrind_bench.compare.lines import LineDelta, line_deltas
+from cachegrind_bench.compare.lines import LineDelta, Moves, line_deltas
 from cachegrind_bench.compare.pairing import Source, is_included, pair_sources
 from cachegrind_bench.compare.python_blame import PythonBlame, blame
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
@@ -131,8 +131,12 @@ def details(
     lines: bool = False,
     python: tuple[PythonProfile, PythonProfile] | None = None,
     calls: tuple[CallGraph, CallGraph] | None = None,
+    moves: Moves = lambda _file: None,
 ) -> Details:
-    """Explain the difference of two profiles by at most this many rows, of two profiles of Python functions, and of calls."""
+    """Explain the difference of two profiles by at most this many rows, of two profiles of Python functions, and of calls.
+
+    `moves` says where the lines of a file are now, if that is known.
+    """
     weigh = comparison.weigh
     found = explain(base, candidate)
     functions = ranked(found.functions, weigh)
@@ -152,7 +156,9 @@ def details(
         blamed_share=Fraction(weigh(most.delta), moved) if most is not None and moved else Fraction(0),
         moved=found.moved[:_MOST_MOVED],
         moved_count=len(found.moved),
-        lines=tuple(_lines(base, candidate, functions[:rows], weigh, abs(moved))) if lines and not missing else None,
+        lines=tuple(_lines((base, candidate), functions[:rows], weigh, abs(moved), moves))
+        if lines and not missing
+        else None,
         lines_missing=missing,
         by_file=by_file,
         python=blames,
@@ -208,7 +214,11 @@ def _python_calls(
 
 
 def _lines(
-    base: Profile, candidate: Profile, rows: Iterable[FunctionDelta], weigh: Callable[[Counts], int], whole: int
+    profiles: tuple[Profile, Profile],
+    rows: Iterable[FunctionDelta],
+    weigh: Callable[[Counts], int],
+    whole: int,
+    moves: Moves,
 ) -> Iterator[tuple[str, LineDelta]]:
     """Yield the lines of each function that matter: those of at least a hundredth of the whole difference."""
 
@@ -216,7 +226,7 @@ def _lines(
         return -abs(weigh(line.delta)), line.candidate_line or 0, line.base_line or 0
 
     for row in rows:
-        found = line_deltas(base, candidate, row.base_keys, row.candidate_keys)
+        found = line_deltas(*profiles, row.base_keys, row.candidate_keys, moves)
         large = (line for line in found if line.base != line.candidate and abs(weigh(line.delta)) * 100 >= whole)
         yield from ((row.name, line) for line in sorted(large, key=place)[:_MOST_LINES])
 

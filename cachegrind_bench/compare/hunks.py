@@ -198,7 +198,7 @@ def _inside(function: Blamed, side: Side, root: str) -> Iterator[Hunk]:
     spans: dict[str, list[tuple[int, int]]] = {}
     for hunk in side.hunks:
         if hunk.file not in spans:
-            own, recorded = _is_same(file, hunk.file), _known(function.lines, hunk.file, root)
+            own, recorded = is_same_file(file, hunk.file), _known(function.lines, hunk.file, root)
             text = side.text(hunk.file) if own or recorded else None
             found = [] if text is None or not own else _spans(text, hunk.file, function)
             inlined = [] if text is None or own else _around(recorded, text, python=hunk.file.endswith(_PYTHON))
@@ -216,13 +216,14 @@ def _lines(text: str) -> list[str]:
     return text.split("\n")
 
 
-def _is_same(path: str, file: str) -> bool:
+def is_same_file(path: str, file: str) -> bool:
+    """Return whether a path, which may be relative to any folder, is this file of the repository."""
     return path == file or (not path.startswith("/") and path != "" and file.endswith(f"/{path}"))
 
 
 def _known(lines: Lines, file: str, root: str) -> set[int]:
     """Return those of a file of the repository."""
-    return {line for path, found in lines.items() if _is_same(below(path, root), file) for line in found}
+    return {line for path, found in lines.items() if is_same_file(below(path, root), file) for line in found}
 
 
 def _is_idle(hunk: Hunk, side: Side, root: str) -> bool:

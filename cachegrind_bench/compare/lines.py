@@ -1,6 +1,7 @@
 """Compares one function line by line, without its source text: which line of the base is which of the candidate.
 
-Knows line numbers and counts only, so there are two guesses, and the one that leaves less to explain is the answer:
+Where the commits are known, the diff between them says it. Else there are line numbers and counts only, so there are two
+guesses, and the one that leaves less to explain is the answer:
 no line moved; or lines were inserted and removed, and those whose instructions, reads and writes are the same on both
 sides show how far (misses do not: they change without a reason in the source). Swapping base and candidate gives the
 same pairs, swapped.
@@ -9,7 +10,7 @@ same pairs, swapped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import repeat, takewhile
 
@@ -22,6 +23,10 @@ _Line = tuple[int, Counts]
 _Pair = tuple[_Line | None, _Line | None]
 _Work = tuple[int, int, int]  # instructions, reads, writes
 _Place = tuple[int, int]  # the indexes of a pair
+
+Way = Callable[[int], int | None]  # from a line of one side to that of the other
+Ways = tuple[Way, Way]  # from base to candidate, and back
+Moves = Callable[[str], Ways | None]
 
 # SequenceMatcher looks at all lines, and at all pairs of equal ones, for each anchor that it finds: in the worst case
 # this often, which takes about a second. Beyond it, a function of thousands of lines, places have to do.
@@ -41,10 +46,15 @@ class LineDelta(Delta, frozen=True, kw_only=True):
 
 
 def line_deltas(
-    base: Profile, candidate: Profile, base_keys: Collection[_Key], candidate_keys: Collection[_Key]
+    base: Profile,
+    candidate: Profile,
+    base_keys: Collection[_Key],
+    candidate_keys: Collection[_Key],
+    moves: Moves = lambda _file: None,
 ) -> tuple[LineDelta, ...]:
     """Compare one function, given by the (file, name) pairs that it consists of on each side, file by file.
 
+    `moves` says of a file of the candidate where the lines of the base are now, if that is known.
     Every line of both sides is in the answer once, unchanged ones too, so the deltas add up to that of the function.
     There is no answer where a profile was recorded without lines.
     """
@@ -64,7 +74,11 @@ def line_deltas(
                 candidate_line=new[0] if new else None,
                 candidate=new[1] if new else ZERO,
             )
-            for old, new in _paired_lines(ours.get(old_source, []), theirs.get(new_source, []))
+            for old, new in _paired_lines(
+                ours.get(old_source, []),
+                theirs.get(new_source, []),
+                moves(new_source.candidate) if new_source.candidate else None,
+            )
         ]
     return tuple(found)
 
@@ -90,13 +104,29 @@ def _paired_sources(ours: Collection[Source], theirs: Collection[Source]) -> lis
     return sorted(pairs, key=lambda pair: (pair[0].shown, pair[1].shown))
 
 
-def _paired_lines(old: Sequence[_Line], new: Sequence[_Line]) -> list[_Pair]:
+def _paired_lines(old: Sequence[_Line], new: Sequence[_Line], ways: Ways | None) -> list[_Pair]:
     """Pair the lines of one file, each once, in their order."""
     # What has no line number comes first, as line 0, and has no place among the others.
     unknown = tuple(lines[0] if lines and not lines[0][0] else None for lines in (old, new))
     old, new = (lines[1:] if lines and not lines[0][0] else lines for lines in (old, new))
     first: list[_Pair] = [(unknown[0], unknown[1])] if any(unknown) else []
+    if ways is not None:
+        return first + _by_diff(old, new, *ways)
     return first + min(_by_number(old, new), _by_anchors(old, new), key=_cost)  # the first of equals
+
+
+def _by_diff(old: Sequence[_Line], new: Sequence[_Line], forth: Way, back: Way) -> list[_Pair]:
+    """Pair lines as the source says. One without instructions on a side is there all the same, unless it is new or gone."""
+    ours, theirs = dict(old), dict(new)
+    places = {(line, forth(line)) for line in ours} | {(back(line), line) for line in theirs}
+
+    def side(line: int | None, counts: Mapping[int, Counts]) -> _Line | None:
+        return None if line is None else (line, counts.get(line, ZERO))
+
+    def order(place: tuple[int | None, int | None]) -> tuple[int, int]:
+        return (place[1] if place[1] is not None else place[0]) or 0, place[0] or 0
+
+    return [(side(before, ours), side(after, theirs)) for before, after in sorted(places, key=order)]
 
 
 def _work(line: _Line) -> _Work:

@@ -328,6 +328,7 @@ def _explanations(
                 lines=options.lines,
                 python=python,
                 calls=None if calls[0] is None or calls[1] is None else (calls[0], calls[1]),
+                moves=(lambda _file: None) if change is None else change.moves,
             )
             found[name] = explained if change is None else change.explained(explained, (base, candidate), python)
     return found

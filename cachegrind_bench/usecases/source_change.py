@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.hunks import Blamed, Lines, Side, hunk_split
-from cachegrind_bench.vcs.diff import hunks, is_build_file, is_source, text_at
+from cachegrind_bench.compare.hunks import Blamed, Lines, Side, hunk_split, is_same_file
+from cachegrind_bench.model.text import below
+from cachegrind_bench.vcs.diff import hunks, is_build_file, is_source, moved_line, spans, text_at
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import Label
     from cachegrind_bench.compare.explain import Details
+    from cachegrind_bench.compare.lines import Ways
     from cachegrind_bench.compare.verdict import Comparison
     from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
@@ -35,6 +37,22 @@ class SourceChange:
         self._commits = known if len({*known}) == len(sides) else []
         self._hunks = cache(partial(hunks, git))
         self._text = cache(partial(text_at, git))
+        self._spans = cache(partial(spans, git))
+
+    def moves(self, path: str) -> Ways | None:
+        """Return where lines of this file are in the other commit, both ways; None where that is not known."""
+        if not self._commits:
+            return None
+        found, file = self._spans(*self._commits), below(path, self._root)
+        if found is None:
+            return None
+        named = [name for name in found if is_same_file(file, name)]
+        # Where nothing changed, each line is where it was: of a file of this repository.
+        if len(named) > 1 or (not named and self._text(self._commits[1], file) is None):
+            return None
+        changed = [span for name in named for span in found[name]]
+        back = [span.reverse for span in changed]
+        return (lambda line: moved_line(line, changed)), (lambda line: moved_line(line, back))
 
     def explained(
         self, details: Details, profiles: tuple[Profile, Profile], python: tuple[PythonProfile, PythonProfile] | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from cachegrind_bench.errors import MeasurementError
@@ -13,7 +13,7 @@ _DIFF = (
     "-c", "core.quotePath=false", "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-relative",
     "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
-_SPAN = re.compile(r"@@ -[0-9]+(?:,(?P<gone>[0-9]+))? \+(?P<first>[0-9]+)(?:,(?P<new>[0-9]+))? @@")
+_SPAN = re.compile(r"@@ -(?P<gone_first>[0-9]+)(?:,(?P<gone>[0-9]+))? \+(?P<first>[0-9]+)(?:,(?P<new>[0-9]+))? @@")
 # What says how a program is built, and with which libraries.
 _BUILD_FILE = re.compile(
     r"(?:^|/)(?:(?:GNU)?[Mm]akefile(?:\.\w+)?|CMakeLists\.txt|CMakePresets\.json|meson\.build|meson_options\.txt|configure(?:\.ac)?|SConstruct|SConscript"
@@ -41,12 +41,63 @@ class Hunk(NamedTuple):
         return f"{self.file}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
 
 
+class Span(NamedTuple):
+    """Lines that are replaced by others, as Git counts them: where there are none, `first` is the line before."""
+
+    gone_first: int
+    gone: int
+    first: int
+    new: int
+
+    @property
+    def reverse(self) -> Span:
+        """The same from the other side."""
+        return Span(self.first, self.new, self.gone_first, self.gone)
+
+
+def spans(git: Git, base: str, candidate: str) -> dict[str, list[Span]] | None:
+    """Return which lines of each file differ between two commits; None where git cannot say."""
+    found = _diff(git, base, candidate)
+    if found is None:
+        return None
+    by_file: dict[str, list[Span]] = {}
+    for file, span in found:
+        by_file.setdefault(file, []).append(span)
+    return by_file
+
+
+def moved_line(line: int, changed: Iterable[Span]) -> int | None:
+    """Return the number of a line after these changes, in their order; None where it is one of several that became others."""
+    shift = 0
+    for span in changed:
+        if span.gone_first <= line < span.gone_first + span.gone:
+            return span.first + line - span.gone_first if span.gone == span.new else None
+        if line < span.gone_first + max(span.gone, 1):
+            break
+        shift += span.new - span.gone
+    return line + shift
+
+
+_WHOLE = Span(1, 1, 1, 1)  # of a file whose lines do not say what changed
+
+
 def hunks(git: Git, base: str, candidate: str) -> tuple[Hunk, ...] | None:
     """Return what differs between two commits; None where git cannot say, as one of them is not here."""
+    found = _diff(git, base, candidate)
+    if found is None:
+        return None
+    return tuple(
+        Hunk(file, first, first + max(span.new, 1) - 1, span.new == 0)
+        for file, span in found
+        for first in [max(1, span.first)]
+    )
+
+
+def _diff(git: Git, base: str, candidate: str) -> list[tuple[str, Span]] | None:
     if not all(map(COMMIT_ID.fullmatch, (base, candidate))):
         return None
     try:
-        return tuple(_parsed(git.text(*_DIFF, base, candidate, "--", timeout=_TIMEOUT_S)))
+        return [*_parsed(git.text(*_DIFF, base, candidate, "--", timeout=_TIMEOUT_S))]
     except MeasurementError as error:
         git.gave_up(error, "what changed in the source is not known")
         return None
@@ -70,22 +121,22 @@ def text_at(git: Git, commit: str, file: str) -> str | None:
         return None
 
 
-def _parsed(text: str) -> Iterator[Hunk]:
-    """Yield the hunks of a diff. How many lines each has keeps its content apart from what git says."""
+def _parsed(text: str) -> Iterator[tuple[str, Span]]:
+    """Yield the file and the lines of each hunk of a diff. How many lines each has keeps its content apart from what git says."""
     file, inside, empty = "", 0, ""
     for line in text.split("\n"):
         span = _SPAN.match(line) if inside == 0 else None
         if span is not None:
             gone, new = (1 if span[name] is None else int(span[name]) for name in ("gone", "new"))
-            inside, first, empty = gone + new, max(1, int(span["first"])), ""
-            yield Hunk(file, first, first + max(new, 1) - 1, new == 0)
+            inside, empty = gone + new, ""
+            yield file, Span(int(span["gone_first"]), gone, int(span["first"]), new)
         elif inside:
             inside -= not line.startswith("\\")  # "\ No newline at end of file" is not one of them
         elif line.startswith(("--- a/", "+++ b/")):
             file = line[len("+++ b/") :].rstrip("\t")
         elif line.startswith("diff --git "):
             if empty:  # binary, of no length, or another mode
-                yield Hunk(empty, 1, 1)
+                yield empty, _WHOLE
             empty = line.rpartition(" b/")[2]
     if empty:
-        yield Hunk(empty, 1, 1)
+        yield empty, _WHOLE

@@ -9,6 +9,7 @@ import pytest
 
 from cachegrind_bench.compare.lines import line_deltas
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile, merge_profiles
+from cachegrind_bench.vcs.diff import Span, moved_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -152,11 +153,34 @@ def test_other_functions_are_left_alone() -> None:
     assert line_deltas(base, base, [("/build/main.c", "absent")], []) == ()
 
 
+def test_where_the_diff_is_known_lines_are_paired_by_it_and_not_by_what_they_cost() -> None:
+    changed = [Span(gone_first=12, gone=0, first=13, new=2), Span(gone_first=20, gone=1, first=23, new=1)]
+    back = [span.reverse for span in changed]
+
+    def forth(line: int) -> int | None:
+        return moved_line(line, changed)
+
+    # Lines 13 and 14 are new; one of them costs what line 13 of the base did, which is line 15 now.
+    base, candidate = profile({11: 5, 13: 70, 18: 4, 20: 1}), profile({11: 5, 13: 70, 15: 72, 23: 2})
+    found = line_deltas(base, candidate, [KEY], [KEY], lambda _file: (forth, lambda line: moved_line(line, back)))
+    assert [(row.base_line, row.candidate_line, row.delta.Ir) for row in found] == [
+        (11, 11, 0),
+        (None, 13, 70),
+        (13, 15, 2),
+        (18, 20, -4),
+        (20, 23, 1),
+    ]
+    swapped = line_deltas(candidate, base, [KEY], [KEY], lambda _file: (lambda line: moved_line(line, back), forth))
+    assert [(row.base_line, row.candidate_line) for row in swapped] == [
+        (row.candidate_line, row.base_line) for row in found
+    ]
+
+
 def test_inlined_code_is_compared_file_by_file_wherever_it_was_built() -> None:
     base = merge_profiles([profile({7: 5}, ("/one/main.c", "f")), profile({7: 6, 8: 3}, ("/one/inline.h", "f"))])
     candidate = merge_profiles([profile({9: 5}, ("/two/main.c", "f")), profile({8: 3}, ("/two/inline.h", "f"))])
     keys = [[(row.file, row.name) for row in side.functions] for side in (base, candidate)]
-    found = line_deltas(base, candidate, *keys)
+    found = line_deltas(base, candidate, keys[0], keys[1])
     assert [(delta.base_file, delta.base_line, delta.candidate_file, delta.candidate_line) for delta in found] == [
         ("inline.h", 7, None, None),
         ("inline.h", 8, "inline.h", 8),

@@ -548,8 +548,9 @@ def _total(details: Details) -> int:
 
 def _part(ir: int, total: int) -> str:
     """Say how much of the difference this is; where it is more than all, what others cost less."""
-    if not total or Fraction(ir, total) <= 1:
-        return f"{percent(Fraction(ir, total or 1))} of the difference"
+    share_of_it = Fraction(ir, total) if total else Fraction(0)
+    if share_of_it < _ALL + Fraction(1, 200):
+        return f"{percent(min(share_of_it, _ALL))} of the difference"
     return f"all else {signed(total - ir)}"
 
 
