@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.harness.protocol import check_version, listed_once, output_of, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import CODE_LOG, Loop, Sections
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ _COUNTS = (("--interrupt-budget", "13000"), ("--invocation-count-for-turbofan", 
 _LONGEST = 100_000  # bytes of a name; Linux takes 131,071 in an argument
 _VERSION = re.compile(r'"version": *"(.*?)"')
 _LISTED = re.compile(r'cg-bench: (".*")')
+_LEFT_OUT = re.compile(r"cg-bench-left-out: (\[.*\])")
+_MANAGERS = ("npm", "pnpm", "yarn", "bun")
 # In a first section V8 reads the code that starts and stops the others; among more than a hundred of them it would compile it.
 _LOOP = Loop(
     words={number: (f"--cg-bench-iterations={number}",) for number in (1, 10, 100)},
@@ -68,6 +73,8 @@ def specs(
 ) -> Iterator[BenchmarkSpec]:
     """Yield the benchmarks that this text lists; the command takes what `node_scripts/measure.mjs` does."""
     names: list[str] = []
+    for name, why in printed(text, _LEFT_OUT, tuple[str, str]):
+        note(f"{entry.each.place}: {printable(name)} is left out: {printable(why)}")
     for name in printed(text, _LISTED, str):
         if _is_argument(name):
             names.append(name)
@@ -76,6 +83,21 @@ def specs(
             note(f"{entry.each.place}: {shown} is left out: its name cannot be an argument of a program")
     for name in listed_once(entry, names, note):
         yield entry.spec(name, (*command, f"--cg-bench-task={name}"), cwd=cwd, loop=_LOOP)
+
+
+def of_script(command: Sequence[str], cwd: Path) -> tuple[str, ...]:
+    """Return what a script of package.json starts, if this command runs one. UsageError if that is more than one program."""
+    words = [word for word in command[1:] if word not in ("run", "run-script", "--")]
+    scripts: object = None
+    with suppress(ValueError):
+        scripts = msgspec.json.decode(text_of(cwd / "package.json")).get("scripts")
+    if command[0] not in _MANAGERS or not words or not isinstance(scripts, dict) or words[0] not in scripts:
+        return tuple(command)
+    text = str(scripts[words[0]])
+    if re.search(r"[&|;<>$`()]|^\S*=", text):
+        hint = "give the command of the benchmarks itself, and variables as --env NAME=VALUE"
+        raise UsageError(f"the script {words[0]!r} of package.json is for a shell: {text}", hint=hint)
+    return (*shlex.split(text), *words[1:])
 
 
 def _is_argument(name: str) -> bool:

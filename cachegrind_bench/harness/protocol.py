@@ -77,6 +77,11 @@ class Harness(ABC):
         del root
         return ()
 
+    def started(self, command: Sequence[str], cwd: Path) -> Sequence[str]:
+        """Return the command that a user's command in this folder starts, if that only names it, as `npm run` does."""
+        del cwd
+        return command
+
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Return what the key would say, for the command by which a user starts the benchmarks."""
         return tuple(command)
@@ -136,7 +141,8 @@ def entry_of(name: str, command: Sequence[str], cwd: Path) -> Entry:
     if name not in HARNESSES:
         raise UsageError(f"--harness {name!r} is not known", hint=f"it is one of {', '.join(HARNESSES)}")
     each = BenchmarkSpec(id="", command=(), cwd=cwd, parameters={}, place=f"--harness {name}")
-    return Entry(harness=name, keys={name: harness_of(name).value(command)}, each=each)
+    harness = harness_of(name)
+    return Entry(harness=name, keys={name: harness.value(harness.started(command, cwd))}, each=each)
 
 
 class _Watched:

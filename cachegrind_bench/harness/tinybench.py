@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, specs
+from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, of_script, specs
 from cachegrind_bench.harness.protocol import Harness, Listed, starts, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
+
+
+_OTHERS = ("npx", "npm", "pnpm", "yarn", "tsx", "ts-node", "bun", "deno")
+# Options of Node whose value is the next word.
+_WITH_A_WORD = re.compile(
+    "--(import|require|loader|experimental-loader|conditions|input-type|env-file(-if-exists)?|title)|-[rC]"
+)
+
+
+def _script(words: Sequence[str]) -> str | None:
+    """Return the script among the words that follow `node`."""
+    pairs = pairwise(("", *words))
+    return next((word for last, word in pairs if word[:1] != "-" and not _WITH_A_WORD.fullmatch(last)), None)
 
 
 class Tinybench(Harness):
@@ -29,8 +44,17 @@ class Tinybench(Harness):
         found = (path.relative_to(root) for path in paths if b"tinybench" in text_of(path))
         return list(map(str, found))
 
+    def started(self, command: Sequence[str], cwd: Path) -> Sequence[str]:
+        """Look into package.json."""
+        return of_script(command, cwd)
+
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Take what follows `node`."""
+        """Take what follows `node`. UsageError for another program that starts it."""
+        if command[0] in _OTHERS:
+            hint = "as in: node --import tsx bench/index.ts"
+            raise UsageError(
+                f"--harness tinybench: {command[0]} starts Node itself, out of the sight of cg-bench", hint=hint
+            )
         return tuple(command[1:] if starts(command, "node") else command)
 
     def listed(
@@ -38,14 +62,14 @@ class Tinybench(Harness):
     ) -> Sequence[BenchmarkSpec]:
         """Run the script, which executes each benchmark once."""
         words = entry.keys["tinybench"]
-        if all(word.startswith("-") for word in words):
+        script = _script(words)
+        if script is None:
             raise UsageError(
                 f"{entry.each.place}: {' '.join(('node', *words))} does not name a script",
                 hint="as in: node bench/index.mjs",
             )
         cwd = entry.each.cwd
         command = (*node(entry, environ, note, cwd), "--import", str(SCRIPTS / "tinybench.mjs"), *words)
-        script = next(word for word in words if not word.startswith("-"))
         check_package(entry, "tinybench", (cwd / script).resolve().parent, ("5", "6.2"), note)
         found = Listed(entry, specs(entry, command, listing(entry, command, environ, note, cwd), note, cwd))
         if not found:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, printed, specs
+from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, of_script, printed, specs
 from cachegrind_bench.harness.protocol import Harness, Listed, build_folder, files_below, output_of
 from cachegrind_bench.store.baselines import make_store
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 
 _VITEST = re.compile(r"(^|/)vitest(@[^/]*|\.mjs)?$")
+_STARTERS = (
+    *("npx", "pnpx", "bunx", "npm", "pnpm", "yarn", "bun", "node"),
+    *("exec", "dlx", "x", "--", "--yes", "-y", "--no-install"),
+)
 _BUILT = re.compile(r"cg-bench-file: (\[.*\])")
 
 
@@ -32,11 +36,20 @@ class Vitest(Harness):
         has_some = depends(root, "vitest") and any(".bench." in os.path.basename(path) for path in files_below(root))
         return (".",) if has_some else ()
 
+    def started(self, command: Sequence[str], cwd: Path) -> Sequence[str]:
+        """Look into package.json."""
+        return of_script(command, cwd)
+
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Take what follows `vitest bench`, however it is started."""
-        known = ["bench" if word == "bench" else "vitest" if _VITEST.search(word) else "" for word in command]
-        start = next((known.index(word) for word in ("bench", "vitest") if word in known), len(command))
-        return (".", *(word for word in command[start + 1 :] if word not in ("--run", "--")))
+        """Take what follows `vitest bench`, however it is started. UsageError for what is not known to start it only."""
+        start = next((number for number, word in enumerate(command) if _VITEST.search(word)), None)
+        unknown = [word for word in command[:start] if os.path.basename(word) not in _STARTERS]
+        rest = command[(start or 0) + 1 :]
+        if start is None or unknown or (rest and rest[0] != "bench"):
+            raise UsageError(
+                f"--harness vitest: {' '.join(command)} is not 'vitest bench'", hint="as in: npx vitest bench"
+            )
+        return (".", *(word for word in rest[1:] if word not in ("--run", "--")))
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]

@@ -14,7 +14,7 @@ import pytest
 
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness import catch2, google_benchmark, jmh, node, protocol, vitest
+from cachegrind_bench.harness import catch2, google_benchmark, jmh, node, protocol, tinybench, vitest
 from cachegrind_bench.harness.go_command import parse_command
 from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
@@ -496,13 +496,36 @@ def test_a_command_that_names_no_program_is_refused_with_an_example(harness: str
         ("npx vitest", "."),
         ("npx vitest@4 bench --run parse", ". parse"),
         ("node_modules/.bin/vitest bench --config x.ts", ". --config x.ts"),
-        ("npm run bench -- parse", ". parse"),
+        ("pnpm exec vitest bench", "."),
+        ("node --yes node_modules/vitest/vitest.mjs bench", "."),
+        ("npm run bench -- parse", ". --config y.ts parse"),
+        ("yarn bench", ". --config y.ts"),
         ("npx vitest bench src/bench bench", ". src/bench bench"),
-        ("npm test", "."),
+        ("npm run odd", "the script 'odd' of package.json is for a shell: A=1 vitest bench && true"),
+        ("cross-env A=1 vitest bench", "cross-env A=1 vitest bench is not 'vitest bench'"),
+        ("npx vitest run", "npx vitest run is not 'vitest bench'"),
+        ("npm test", "npm test is not 'vitest bench'"),
     ],
 )
 def test_words_that_start_vitest_choose_no_files(command: str, value: str) -> None:
-    assert protocol.harness_of("vitest").value(command.split()) == tuple(value.split())
+    scripts = {"bench": "vitest bench --config y.ts", "odd": "A=1 vitest bench && true"}
+    Path("package.json").write_text(json.dumps({"scripts": scripts}), encoding="utf-8")
+    try:
+        found = " ".join(protocol.entry_of("vitest", command.split(), Path.cwd()).keys["vitest"])
+    except UsageError as error:
+        found = error.message.removeprefix("--harness vitest: ")
+    assert found == value
+
+
+def test_a_script_of_tinybench_is_what_follows_options_of_node_and_their_values() -> None:
+    Path("package.json").write_text('{"scripts": {"bench": "node --import tsx bench/a.ts"}}', encoding="utf-8")
+    for command in ("npm run bench", "node --import tsx bench/a.ts"):
+        words = protocol.entry_of("tinybench", command.split(), Path.cwd()).keys["tinybench"]
+        assert words == ("--import", "tsx", "bench/a.ts")
+        assert tinybench._script(words) == "bench/a.ts"
+    assert tinybench._script(["-r", "x", "--no-warnings", "b.mjs", "c"]) == "b.mjs"
+    with pytest.raises(UsageError, match="npx starts Node itself"):
+        protocol.entry_of("tinybench", ["npx", "tsx", "b.ts"], Path.cwd())
 
 
 def test_a_project_with_folders_in_folders_is_looked_through(tmp_path: Path) -> None:

@@ -285,6 +285,45 @@ def test_vitest_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
     one_per_cent_is_blamed(cg_bench, "vitest = '.'", "sums/sums/work", "SETUP=200000")
 
 
+ODD_VITEST = """import { bench, describe } from "vitest";
+describe.each([{ n: 1, of: { name: "x" } }])("obj $n $of.name $no %#", () => bench("b", () => {}));
+describe.each([[1, "a"], [2, "b"]])("arr %i %s %#", () => bench("b", () => {}));
+describe.each`
+  a    | b
+  ${1} | ${2}
+  ${3} | ${4}
+`("sum $a + $b", ({ a, b }) => bench(`${a + b}`, () => {}));
+describe.for([[1, 2]])("for %i", ([a, b]) => bench(`${a + b}`, () => {}));
+describe.skip("group", () => bench("in", () => {}));
+bench.todo("later");
+bench("throws", () => { throw new Error("wrong result"); });
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("node_packages")
+def test_all_benchmarks_of_vitest_are_listed_as_it_names_them_and_what_throws_fails(cg_bench: CgBench) -> None:
+    (cg_bench.cwd / "odd.bench.ts").write_text(ODD_VITEST, encoding="utf-8")
+    (cg_bench.cwd / "only.bench.ts").write_text(
+        'import { bench } from "vitest"; bench("a", () => {}); bench.only("b", () => {});', encoding="utf-8"
+    )
+    output = cg_bench.folder / "odd.json"
+    words = ("--harness", "vitest", "--", "npx", "vitest", "bench", "odd", "only")
+    finished = cg_bench("run", "-o", str(output), "-k", "throws", *words)
+    assert finished.code == 4
+    (thrown,) = json.loads(output.read_bytes())["benchmarks"]
+    assert thrown["status"] == "failed"
+    assert "wrong result" in thrown["error"]
+    for name, why in (("odd/group/in", "skip"), ("odd/later", "todo"), ("only/a", "only")):
+        assert re.search(rf"{name} is left out: .* marked with {why}\n", finished.stderr)
+    (cg_bench.cwd / "cg-bench.toml").write_text('[[benchmark]]\nvitest = ". odd only"\n', encoding="utf-8")
+    listed = json.loads(cg_bench("list", "--format", "json").stdout)["benchmarks"]
+    assert [item["id"].removeprefix("odd/") for item in listed] == [
+        *("obj 1 'x' undefined 0/b", "arr 1 a 0/b", "arr 2 b 1/b", "sum 1 + 2/3", "sum 3 + 4/7", "for 1/3", "throws"),
+        "only/b",
+    ]
+
+
 @pytest.mark.slow
 def test_jmh_is_counted_by_the_difference_of_two_batches(cg_bench: CgBench) -> None:
     folder = ROOT / ".tools" / "jmh"

@@ -6,6 +6,7 @@
 
 import os from "node:os";
 import process from "node:process";
+import util from "node:util";
 import v8 from "node:v8";
 import vm from "node:vm";
 
@@ -87,16 +88,32 @@ export function list(name) {
   if (wanted === undefined) process.stdout.write(`\ncg-bench: ${JSON.stringify(name)}\n`);
 }
 
+/** Say why a benchmark is not measured, if all are listed. */
+export function leaveOut(name, why) {
+  if (wanted === undefined) process.stdout.write(`\ncg-bench-left-out: ${JSON.stringify([name, why])}\n`);
+}
+
 /** Return whether this is the benchmark to be counted. */
 export const chosen = (name) => name === wanted;
 
+/** End the process with what a benchmark has thrown, which the script around it might catch. */
+const failed = (error) => fail(`the benchmark ${wanted} has thrown:\n${util.inspect(error)}`);
+
 /** Count this benchmark, which may wait for promises. */
 export async function count(benchmark) {
-  const each = steps(benchmark);
-  for (let step = each.next(); !step.done; step = each.next()) await step.value;
+  try {
+    const each = steps(benchmark);
+    for (let step = each.next(); !step.done; step = each.next()) await step.value;
+  } catch (error) {
+    failed(error);
+  }
 }
 
 /** Count this benchmark, which waits for nothing. */
 export function countSync(benchmark) {
-  for (const _ of steps(benchmark));
+  try {
+    for (const _ of steps(benchmark));
+  } catch (error) {
+    failed(error);
+  }
 }

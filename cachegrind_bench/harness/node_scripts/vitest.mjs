@@ -1,14 +1,16 @@
 // What benchmarks that were built import in place of Vitest. As in `vitest bench`, hooks of suites are not called.
 
-/** What `bench` was called with. */
+import util from "node:util";
+
+/** What `bench` was called with; `skip` says why it does not run, and `only` that others do not. */
 export const found = [];
-let path = [];
+let path = [], how = {};
 
 const nothing = () => {};
 const titled = (name) => (typeof name === "function" ? name.name : String(name));
 
 function add(name, fn, options) {
-  found.push({ name: [...path, titled(name)].join("/"), fn, task: { name }, setup: options?.setup });
+  found.push({ ...how, name: [...path, titled(name)].join("/"), fn, task: { name }, setup: options?.setup });
 }
 
 function group(name, ...words) {
@@ -20,19 +22,54 @@ function group(name, ...words) {
   return done;
 }
 
+/** The title of one case of many, as Vitest makes it: of the case's values, of their attributes, and of its number. */
+function titleOf(template, values, number) {
+  let place = 0;
+  const attribute = (key) => {
+    const named = values[0] !== null && typeof values[0] === "object" && !Array.isArray(values[0]) ? values[0] : undefined;
+    if (!named && !/^\d/.test(key)) return `$${key}`;
+    const value = key.split(".").reduce((whole, name) => whole?.[name], named ?? values);
+    return util.inspect(value, { breakLength: Infinity });
+  };
+  return template.replace(/%%|%#|%\$|%[sdifjoOc]|\$([$\w.]+)/g, (sign, key) => {
+    if (key) return attribute(key);
+    if (sign === "%%") return "%";
+    if (sign === "%#") return number;
+    return sign === "%$" ? number + 1 : util.format(sign, values[place++]);
+  });
+}
+
+/** The rows of a table in a template, as objects; of anything else itself. */
+function casesOf(cases, values) {
+  if (!cases.raw) return [...cases];
+  const names = cases[0].trim().split("\n")[0].split("|").map((name) => name.trim());
+  const starts = Array.from({ length: Math.floor(values.length / names.length) }, (_, row) => row * names.length);
+  return starts.map((start) => Object.fromEntries(names.map((name, column) => [name, values[start + column]])));
+}
+
 function variants(act) {
-  const none = Object.assign(() => {}, { only: nothing });
+  const under = (changes) => (...words) => {
+    const before = how;
+    how = { ...how, ...changes };
+    const done = act(...words);
+    how = before;
+    return done;
+  };
+  const repeated = (spread) => (given, ...inserted) => (name, fn) => {
+    const cases = casesOf(given, inserted);
+    const all = spread && cases.every(Array.isArray);
+    cases.forEach((item, number) => {
+      const title = titleOf(titled(name), Array.isArray(item) ? item : [item], number);
+      act(title, () => (all ? fn(...item) : fn(item)));
+    });
+  };
+  const skip = under({ skip: "it is marked with skip" });
   return Object.assign(act, {
-    only: act, skip: none, todo: none, concurrent: act, sequential: act, shuffle: act,
-    skipIf: (when) => (when ? none : act),
-    runIf: (when) => (when ? act : none),
-    each: (cases) => (name, fn) => {
-      for (const item of cases) {
-        const values = Array.isArray(item) ? item : [item];
-        let place = 0;
-        act(titled(name).replace(/%[sdifjo]/g, () => values[place++]), () => fn(...values));
-      }
-    },
+    only: under({ only: true }), skip, todo: under({ skip: "it is marked with todo" }), concurrent: act, sequential: act, shuffle: act,
+    skipIf: (when) => (when ? skip : act),
+    runIf: (when) => (when ? act : skip),
+    each: repeated(true),
+    for: repeated(false),
   });
 }
 

@@ -18,6 +18,13 @@ const { createVitest, parseCLI } = await load(path.join(root, "package.json"), "
   process.exit(1);
 });
 const given = options.length ? parseCLI(["vitest", "bench", ...options], { allowUnknownOptions: false }) : { options: {}, filter: [] };
+// Those that choose what is built and what is found, and those that only say what is written. Each letter is one of these.
+const KNOWN = ["--", "color", "config", "mode", "project", "dir", "exclude", "run", "watch", "reporter", "reporters", "outputFile", "outputJson", "compare", "silent"];
+for (const name of Object.keys(given.options).filter((name) => name.length > 1 && !KNOWN.includes(name))) {
+  const advice = name === "testNamePattern" ? "cg-bench's -k chooses benchmarks" : "leave it out";
+  console.error(`cg-bench cannot follow the option ${name} of Vitest: ${advice}`);
+  process.exit(1);
+}
 const vitest = await createVitest("benchmark", { ...given.options, root, watch: false, run: true });
 const specifications = await (vitest.globTestSpecifications ?? vitest.globTestSpecs).call(vitest, given.filter);
 const files = [...new Set(specifications.map((item) => item.moduleId))].sort();
@@ -31,6 +38,7 @@ const vite = await load(createRequire(path.join(root, "package.json")).resolve("
 await vite.build({
   root,
   configFile: configFile || false,
+  mode: given.options.mode,
   logLevel: "warn",
   plugins: [{ name: "cg-bench", enforce: "pre", resolveId: (id) => (id === "vitest" ? { id: ours, external: true } : null) }],
   build: {

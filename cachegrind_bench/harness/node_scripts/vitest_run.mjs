@@ -4,7 +4,7 @@
 import path from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import { chosen, count, list } from "./measure.mjs";
+import { chosen, count, leaveOut, list } from "./measure.mjs";
 import { found } from "./vitest.mjs";
 
 const words = process.argv.splice(2);
@@ -12,8 +12,13 @@ while (words.length) {
   const [file, name] = words.splice(0, 2);
   console.log("\ncg-bench-next-file");
   await import(pathToFileURL(path.resolve(file)));
-  for (const benchmark of found.splice(0)) {
+  const all = found.splice(0), only = all.some((benchmark) => benchmark.only);
+  for (const benchmark of all) {
     const whole = `${name}/${benchmark.name}`;
+    if (benchmark.skip || (only && !benchmark.only)) {
+      leaveOut(whole, benchmark.skip ?? "another one is marked with only");
+      continue;
+    }
     list(whole);
     if (chosen(whole)) await count(benchmark);
   }
