@@ -233,7 +233,9 @@ def _is_idle(hunk: Hunk, side: Side, root: str) -> bool:
     if not (lines or (python and any(path.endswith(_PYTHON) for path in side.executed))):
         return False
     if any(
-        _is_same(_INSTALLED.split(path, maxsplit=1)[-1], hunk.file) for path in side.executed if _INSTALLED.search(path)
+        is_same_file(_INSTALLED.split(path, maxsplit=1)[-1], hunk.file)
+        for path in side.executed
+        if _INSTALLED.search(path)
     ):
         return False  # its copy may have another content
     source = side.text(hunk.file) or ""
