@@ -11,6 +11,10 @@ from cachegrind_bench.hermetic.launch import Outcome
 from cachegrind_bench.model.text import joined
 from cachegrind_bench.valgrind.out_format import decode
 
+# Where the program was then: `main (x.c:4)`, `f (in /usr/lib/libx.so)`.
+_WHERE = re.compile(
+    r"Unrecognised instruction at address 0x[0-9A-Fa-f]+\.\n\s*at 0x[0-9A-Fa-f]+: (?:\?{3} \(in (.+)\)|(.+))"
+)
 _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
 # A program that Valgrind will not start; its caller gets "Permission denied", and often goes on.
 _REFUSED = re.compile(r"Can't execute setuid/setgid/setcap executable: (.+)")
@@ -47,10 +51,14 @@ def check_outcome(
     trouble = None if native else _valgrind_trouble(log) or _valgrind_trouble(decode(outcome.tail))
     if trouble:
         raise MeasurementError(f"Valgrind failed: {trouble}", hint=_last_words(outcome.tail))
+    if not native and _DENIED.search(decode(outcome.tail)):
+        hint = "measure a copy of the program without these rights, or a program that it starts"
+        raise CommandFailedError(_NO_RIGHTS, hint=hint, exit_status=outcome.exit_status)
     if not ignore_status:
         held = advice_on_variables(held_back, decode(outcome.tail))
-        rights = None if native or not _DENIED.search(decode(outcome.tail)) else _NO_RIGHTS
-        hints = (_last_words(outcome.tail), rights, held, "--ignore-exit-status measures it all the same")
+        unknown = unknown_instruction(signal.SIGILL, log)  # of a process that it started
+        met = unknown and f"a process met {unknown[0]}; {unknown[1]}"
+        hints = (_last_words(outcome.tail), met, held, "--ignore-exit-status measures it all the same")
         message = f"the command failed with exit status {outcome.exit_status} {where}"
         raise CommandFailedError(message, hint="\n".join(filter(None, hints)), exit_status=outcome.exit_status)
 
@@ -68,8 +76,10 @@ def unknown_instruction(number: int, log: str) -> tuple[str, str] | None:
         return None
     first = unhandled[1].split()
     kind = "an AVX-512 instruction" if _EVEX in first[:2] else "an instruction"
+    where = _WHERE.search(_LOG_PREFIX.sub("", log))
+    place = "" if where is None else f" in {where[1] or where[2]}"
     return (
-        f"{kind} that Valgrind cannot simulate (bytes {' '.join(first[:8])})",
+        f"{kind}{place} that Valgrind cannot simulate (bytes {' '.join(first[:8])})",
         "compile for a plain target: -march=x86-64-v3 instead of -march=native; Rust: -C target-cpu=x86-64-v3",
     )
 

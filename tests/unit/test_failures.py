@@ -124,6 +124,20 @@ def test_avx512_is_recognised_by_its_first_byte() -> None:
     assert "-march=x86-64-v3" in (found.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("frame", "place"),
+    [
+        ("zap (z.c:2)", "zap (z.c:2)"),
+        ("f (in /usr/lib/libf.so.1)", "f (in /usr/lib/libf.so.1)"),
+        ("??? (in /usr/lib/libf.so.1)", "/usr/lib/libf.so.1"),
+    ],
+)
+def test_an_unknown_instruction_has_its_function_or_library(frame: str, place: str) -> None:
+    log = f"{AVX512}==12== valgrind: Unrecognised instruction at address 0x1.\n==12==    at 0x1: {frame}\n==12==    by 0x2: g\n"
+    found = error(log, exit_status=None, signal=signal.SIGILL)
+    assert f" in {place} that" in found.message
+
+
 def test_another_unknown_instruction_is_not_called_avx512() -> None:
     found = error(AVX512.replace("0x62", "0xC5"), exit_status=None, signal=signal.SIGILL)
     assert found.message.startswith("the command uses an instruction that Valgrind cannot simulate (bytes 0xC5")

@@ -94,9 +94,24 @@ def test_a_directory_for_a_command(cg_bench: CgBench, tmp_path: Path) -> None:
 def test_a_command_with_setuid(cg_bench: CgBench, compile_c: CompileC) -> None:
     program = compile_c("int main(void) { return 0; }")
     program.chmod(0o4755)
-    finished = cg_bench("run", "--", str(program))
-    assert finished.code == 4
-    assert "Valgrind runs no program that has more rights than its caller (setuid)" in finished.stderr
+    for option in ("--warmup=1", "--ignore-exit-status"):
+        finished = cg_bench("run", option, "--", str(program))
+        assert finished.code == 4
+        assert "Valgrind runs no program that has more rights than its caller (setuid)" in finished.stderr
+        assert "--ignore-exit-status" not in finished.stderr
+
+
+ZAP = 'void zap(void) { __asm__ volatile(".byte 0x62, 0xf1, 0x7d, 0x48, 0xef, 0xc0"); } int main(void) { zap(); return 0; }'
+
+
+def test_an_instruction_that_valgrind_does_not_know_is_reported_with_its_function(
+    cg_bench: CgBench, compile_c: CompileC
+) -> None:
+    program = str(compile_c(ZAP, "-g"))
+    for command in ([program], ["sh", "-c", f"{program}; exit $?"]):
+        finished = cg_bench("run", "--warmup=0", "--", *command)
+        assert finished.code == 4
+        assert re.search(r"an AVX-512 instruction in zap \(.*\.c:1\) that Valgrind cannot simulate", finished.stderr)
 
 
 def test_a_script_whose_interpreter_is_missing(cg_bench: CgBench, tmp_path: Path) -> None:
