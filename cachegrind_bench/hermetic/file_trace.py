@@ -11,7 +11,7 @@ import os
 import struct
 
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
-from cachegrind_bench.hermetic.process_memory import peek, peek_string
+from cachegrind_bench.hermetic.process_memory import path_of, peek, peek_string
 from cachegrind_bench.hermetic.trace_notes import FILE, LINK, LOOK, Notes
 
 # What is asked, and where the arguments are: folder (None: always the working directory), path, and flags if any. Some change
@@ -108,7 +108,7 @@ class Recorder:
         if flags is not None and args[flags] & _AT_SYMLINK_NOFOLLOW:
             kind = LINK
         if path is None and name == "execveat":  # of a file that is open
-            path = self._places.real_bytes(os.readlink(b"/proc/%d/fd/%d" % (thread, _signed(args[0]))))
+            path = self._places.real_bytes(path_of(thread, f"fd/{_signed(args[0])}"))
         if path is not None:
             self.notes.read(kind, path, thread)
 
@@ -229,7 +229,7 @@ class Recorder:
 def start_of(thread: int, args: list[int], folder: int | None) -> bytes:
     """Return where the relative paths of a call begin."""
     number = _AT_FDCWD if folder is None else _signed(args[folder])
-    return os.readlink(b"/proc/%d/%s" % (thread, b"cwd" if number == _AT_FDCWD else b"fd/%d" % number))
+    return path_of(thread, "cwd" if number == _AT_FDCWD else f"fd/{number}")
 
 
 def _signed(value: int) -> int:

@@ -94,13 +94,15 @@ def _move(path: str, real: str, places: Translation) -> None:
         shutil.copystat(path, real)
 
 
-def is_crossing(root: str, source: str, target: str, places: Translation) -> bool:
-    """Return whether a file cannot be moved so only because of our mounts, in the namespace with this root. OSError if a folder is not there."""
+def is_crossing(thread: int, source: str, target: str, places: Translation) -> bool:
+    """Return whether a process cannot move a file so only because of our mounts. OSError if a folder is not there."""
+    root = f"/proc/{thread}/root"
+    outside = os.readlink(root).rstrip("/")  # of a chroot, see `path_of`
     zones, devices = set[str](), set[int]()
     for path in (source, target):
         folder = os.open(root + os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
         try:
-            seen = os.readlink(f"/proc/self/fd/{folder}")
+            seen = os.readlink(f"/proc/self/fd/{folder}").removeprefix(outside) or "/"
         finally:
             os.close(folder)
         zones.add(next((place for place in (PROJECT, RUN, ROOT) if is_below(seen, place)), ""))

@@ -25,6 +25,15 @@ def executing(thread: int) -> str:
     return os.path.basename(os.readlink(f"/proc/{thread}/exe"))
 
 
+def path_of(thread: int, link: str) -> bytes:
+    """Return where a link in /proc/PID leads, as this process sees it.
+
+    If we are in a chroot and it is in a mount namespace of its own, the kernel tells us the path from outside of the chroot.
+    """
+    root, path = (os.readlink(f"/proc/{thread}/{name}".encode()) for name in ("root", link))
+    return path.removeprefix(root) if path.startswith(root.rstrip(b"/") + b"/") and root != b"/" else path
+
+
 def peek(thread: int, address: int, length: int) -> bytes:
     """Read up to `length` bytes of a process' memory; fewer where its mapping ends. OSError where nothing is."""
     if address >= 1 << 63:  # not the program's half, and more than an offset holds

@@ -27,6 +27,7 @@ from cachegrind_bench.hermetic.process_memory import (
     ancestors_of,
     executing,
     group_of,
+    path_of,
     peak_memory_kb,
     peek,
     peek_string,
@@ -182,7 +183,7 @@ class Supervisor:
             whole = path if path.startswith(b"/") else start_of(thread, args, folder) + b"/" + path
             found.append(os.path.normpath(os.fsdecode(whole)))
         source, target = found
-        if is_crossing(f"/proc/{thread}/root", source, target, self._places):
+        if is_crossing(thread, source, target, self._places):
             real = self._places.real(target)
             self.unfit = f"the command moves or links a file to {real}, out of the project or into it"
 
@@ -285,7 +286,7 @@ class Supervisor:
     def _open_copy(self, ident: int, thread: int, path: bytes, flags: int) -> None:
         """Hand out a copy of a file of Python's that names folders as the program sees them, if this one does not."""
         if not path.startswith(b"/"):
-            path = os.readlink(b"/proc/%d/cwd" % thread) + b"/" + path
+            path = path_of(thread, "cwd") + b"/" + path
         data = rewritten(path, self._places, self._replaced, self._orders.checkout)
         if data is not None:
             self._hand_out(ident, data, flags)

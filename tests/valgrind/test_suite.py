@@ -224,6 +224,23 @@ def test_only_what_read_something_that_changed_is_measured_again(
     assert reused() == {"script": False, "other": True}
 
 
+def test_in_a_chroot_too_what_read_something_that_changed_is_measured_again(cg_bench: CgBench, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    script = f'mount --rbind / {root} && exec chroot {root} sh -c \'cd {cg_bench.cwd} && exec "$@"\' sh "$@"'
+    before = ("unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh")
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs a mount namespace of its own (unshare)")
+    (cg_bench.cwd / "cg-bench.toml").write_text('[[benchmark]]\nid = "sort"\ncommand = ["sort", "read"]\n')
+    found: list[int] = []
+    for length in (1, 1, 2000):
+        (cg_bench.cwd / "read").write_text("x\n" * length)
+        done = cg_bench("run", "--cached", "-o", str(tmp_path / "found.json"), before=before)
+        assert done.code == 0, done.stderr
+        found.append(json.loads((tmp_path / "found.json").read_text())["benchmarks"][0]["counts"]["Ir"])
+    assert found[0] == found[1] < found[2]
+
+
 def test_ctrl_c_of_a_terminal_which_reaches_all_at_once_is_not_a_failure_of_a_benchmark(
     cg_bench: CgBench, tmp_path: Path
 ) -> None:
