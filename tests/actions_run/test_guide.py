@@ -54,8 +54,8 @@ def test_from_nothing_to_a_gated_repository(project: Project, tmp_path: Path) ->
     assert any(line.startswith("::error title=regression") for line in requested.annotations)
     (comment,) = project.comments()
     assert comment.startswith("### ❌ regression")
-    assert "cg-bench diff base.json candidate.json" in comment
+    assert "cg-bench diff ../base.json ../candidate.json" in comment
     artifact = project.artifact("cg-bench-result-")
     assert sorted(artifact) == ["base.json", "comparison.html", "result.json"]
     assert b"<h1>main" in artifact["comparison.html"]
-    assert "artifact has flame graphs in `comparison.html`" in comment
+    assert "artifact has all details on one page, `comparison.html`" in comment

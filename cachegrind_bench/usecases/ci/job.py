@@ -112,8 +112,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         what = "benchmark of the suite was" if number == 1 else "benchmarks of the suite were"
         return f"{number} {what} not measured: a job that measured a part left no result" if number else None
 
-    def run(self, words: Sequence[str]) -> tuple[int | None, str]:
-        """Run a cg-bench of our own, whose output is ours. Return its exit code, None if a signal ended it, and its error."""
+    def run(self, words: Sequence[str]) -> tuple[int | None, str, str]:
+        """Run a cg-bench of our own, whose output is ours. Return its exit code, None if a signal ended it, its error and advice."""
         done = process.run(
             [sys.executable, "-I", "-m", "cachegrind_bench", *words],
             cwd=self.cwd,
@@ -122,20 +122,19 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             guarded=True,
             tidies=True,
         )
-        return done.status, _reason(done.stderr.decode("utf-8", "replace"))
+        return done.status, *_reason(done.stderr.decode("utf-8", "replace"))
 
 
-def _reason(said: str) -> str:
-    """Return the error that a cg-bench ended with, and that of a cg-bench it had started itself, with the advice."""
+def _reason(said: str) -> tuple[str, str]:
+    """Return the error that a cg-bench ended with, and that of a cg-bench it had started itself; and the advice."""
     errors = re.findall(r"^cg-bench: error: (.+)\n?((?:  .+\n?)*)", said, re.MULTILINE)
     if not errors:
-        return "the reason is in the log"
+        return "the reason is in the log", ""
     message, advice = errors[-1]
     if len(errors) > 1:
         cause, advice = errors[-2]
         message = f"{message}: {cause}"
-    advice = shortened(" ".join(advice.split()), _LONGEST_ADVICE)
-    return f"{message} ({advice})" if advice else message
+    return message, shortened("; ".join(map(str.strip, advice.splitlines())), _LONGEST_ADVICE)
 
 
 def _repository(runner: Runner, cwd: Path) -> Repository:

@@ -116,12 +116,14 @@ def _words(request: MeasureRequest) -> list[str]:
 def _run(job: Job, words: list[str], ended_well: tuple[int, ...], made: list[Path]) -> None:
     job.runner.write(f"$ cg-bench {harmless(plain(shlex.join(words)))}\n")
     with job.runner.unheard():
-        status, why = job.run(words)
+        status, why, advice = job.run(words)
     if status not in ended_well or not all(path.exists() for path in made):
-        hint = "the log has all messages"
+        hints = [advice or "the log has all messages"]
         if words[0] == "ab":
-            hint += "; what the job has built is not in the worktrees that 'ab' measures: a suite's set-up commands build there"
-        raise MeasurementError(f"nothing was measured: {why}", hint=hint)
+            hints.append(
+                "what the job has built is not in the worktrees of 'ab': a suite's set-up commands build there"
+            )
+        raise MeasurementError(f"nothing was measured: {why}", hint="; ".join(hints))
 
 
 def collect(job: Job, run: int) -> None:

@@ -62,7 +62,7 @@ def store(job: Job, history: Store, words: Sequence[str], notices: Notices) -> N
     if missing is not None:
         job.runner.annotate("warning", f"stored, but {missing}")
     _check_others(job, result, history, notices)
-    status, why = job.run(["history", "add", *words, str(job.data / RESULT)])
+    status, why, _ = job.run(["history", "add", *words, str(job.data / RESULT)])
     if status != 0:
         hint = "for a branch of git the job needs 'permissions: contents: write'"
         raise UsageError(f"the result was not stored: {why}", hint=hint)
@@ -82,7 +82,7 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
     arguments += [*words, "--title", job.event.repository]
     arguments += ["--previous", str(previous)] if previous is not None else []
     with job.runner.group("The report"):
-        status, why = job.run(arguments)
+        status, why, _ = job.run(arguments)
     if status != 0 and not all(path.exists() for path in files.values()):
         raise UsageError(f"there is no report: {why}", hint="the log has all messages")
     job.runner.add_summary(read_regular(files["markdown"]).decode("utf-8", "backslashreplace"))

@@ -58,7 +58,7 @@ def again(job: Job, comparison: Comparison, measured: Measured) -> str:
     url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
     link = f" · [the job's log]({url})" if url and event.run_id else ""
     if link and event.run is None and (job.data / PAGE).exists():
-        link += f", whose artifact has flame graphs in `{PAGE}`"
+        link += f", whose artifact has all details on one page, `{PAGE}`"
     steps = fold("Repeat it on your machine", f"{fence}sh\n{code}\n{fence}")
     return f"{steps}\n{_environment(comparison.candidate)}{link}\n"
 
