@@ -162,7 +162,7 @@ def test_look_ups_of_a_benchmark_do_not_share_entries_of_the_method_cache(known:
     counts = [tuple(map(int, said(code, seed).split())) for seed in (1, 500, 1000, 1500)]
     before, after = map(sum, zip(*counts, strict=True))
     assert before > 20
-    assert after * 8 < before
+    assert after * 20 < before  # look-ups that others hid in each observed call
 
 
 def test_the_same_look_ups_are_found_wherever_names_and_types_are() -> None:

@@ -29,13 +29,13 @@ _ENTRIES: Final = 1 << 12
 _ENTRY = struct.Struct("=IIQQ")
 # `tp_version_tag` of PyTypeObject on 64-bit machines (Include/cpython/object.h).
 _VERSION_OFFSET: Final = 384
-# A class may have 1,000 versions, and all static types together 65,535, since CPython 3.13 and 3.12.
-_MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
+# A class may have 1,000 versions since CPython 3.13. All immutable types share 131,071 since 3.12, of a counter of their own.
+_MOST_VERSIONS, _MOST_IMMUTABLE_VERSIONS = 300, 30
+_MOST_TESTS = 100_000  # of entries, to find a version for one type
 _WIDTH, _ROOT_AND_LAST = 16, 2  # 4,000 versions take 5 million instructions; 6 with a half or twice of that
 # What the next version is when types are remembered, and when look-ups are spread: in between, a test takes a few hundred.
 _REMEMBERED_AT, _SPREAD_AT = 0, 512
-_PATIENCE = 6  # steps from wanting no shared entry to accepting some
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 # Of the words of an entry, and a version that no type will come to: one of 0 is that of types without any.
 _WORDS, _NO_VERSION = 3, 0xFFFFFFFF
 _LEAST_CALLS, _MOST_CALLS = 3, 6  # that are observed
@@ -134,19 +134,17 @@ def spread_look_ups(look_ups: LookUps) -> None:
     if len({_name(kind) for kind in types}) < len(names):  # what a library defines in C is not seen there
         types = _named(names, _all_types())
     _modified(object)
+    # Immutable types have little choice, so they come first; their bases are immutable, too. A module may be anything.
     types.sort(
-        key=lambda kind: (len(kind.__mro__), -len(names[_name(kind)]), str(kind.__module__), kind.__qualname__)
-    )  # a module may be anything
+        key=lambda kind: (
+            *(not kind.__flags__ & _IMMUTABLE_TYPE, len(kind.__mro__), -len(names[_name(kind)])),
+            *(str(kind.__module__), kind.__qualname__),
+        )
+    )
     taken: set[int] = set()
     for kind in types:
-        most = _MOST_VERSIONS if kind.__flags__ & _HEAP_TYPE else _MOST_STATIC_VERSIONS
-        entries = {_entry(_new_version(kind), name) for name in names[_name(kind)]}
-        for attempt in range(most):
-            if len(entries & taken) <= attempt * _PATIENCE // most:
-                break
-            _modified(kind)
-            entries = {_entry(_new_version(kind), name) for name in names[_name(kind)]}
-        taken |= entries
+        version = _free_version(kind, names[_name(kind)], taken)
+        taken |= {_entry(version, name) for name in names[_name(kind)]}
     _burn_to(_SPREAD_AT)
 
 
@@ -158,6 +156,40 @@ def remember_types() -> None:
     for kind in _all_types():
         _known.setdefault(_name(kind), []).append(kind)
     _burn_to(_REMEMBERED_AT)
+
+
+def _free_version(kind: type, names: set[int], taken: set[int]) -> int:
+    """Give a type a version by which these look-ups share as few entries with those taken as possible, and return it."""
+    counter_of_its_own = kind.__flags__ & _IMMUTABLE_TYPE and sys.version_info >= (3, 12)
+    most = _MOST_IMMUTABLE_VERSIONS if counter_of_its_own else min(_ENTRIES, _MOST_TESTS // len(names))
+    version = _new_version(kind)
+    for _try in range(_TRIES):  # something else may get the version that was chosen
+        skipped = _versions_until_free(version, names, taken, most)
+        if not skipped:
+            break
+        if not counter_of_its_own:
+            _burn(skipped - 1)
+            skipped = 1
+        for _version_of_its_own in range(skipped):
+            _modified(kind)
+            version = _new_version(kind)
+    return version
+
+
+def _versions_until_free(version: int, names: set[int], taken: set[int], most: int) -> int:
+    """Return how many versions come before the first one by which these look-ups share no entry, or fewest, with those taken."""
+    fewest, found = len(names) + 1, 0
+    for skipped in range(most):
+        shared = 0
+        for name in names:
+            shared += _entry(version + skipped, name) in taken
+            if shared >= fewest:
+                break
+        else:
+            fewest, found = shared, skipped
+            if not fewest:
+                break
+    return found
 
 
 def _raises(call: Callable[[], object]) -> bool:
