@@ -171,6 +171,7 @@ def _measured_suite(
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.evidence import with_evidence
+    from cachegrind_bench.usecases.numbers import numbers_of
     from cachegrind_bench.usecases.selection import Selection, SelectRequest, chooses, suite_of
     from cachegrind_bench.usecases.suite import SuiteRequest, measure_suite
 
@@ -185,6 +186,7 @@ def _measured_suite(
         raise MeasurementError(f"the suite has none of the benchmarks to compare: {some(sorted(ids), _SHOWN)}")
     given = frozenset(filter(typed, names_of(measuring_options)))
     suite = struct_of(SuiteRequest, options, each=request, typed=given, needs_calls=gates.needs_calls)
+    suite = replace(suite, iterations=numbers_of(known))
     show = partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
 
     def measure(chosen: Collection[str], **more: bool) -> Side:

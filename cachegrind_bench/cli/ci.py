@@ -133,7 +133,8 @@ def plan_command(store: str | None, **options: Any) -> None:
 
     What it finds becomes the outputs of the step.
     """
-    job.plan_job(_runner(), struct_of(job.PlanRequest, options, store=store != _NO_STORE), working_directory())
+    open_store = None if store == _NO_STORE else lambda: named_store(_history(store))
+    job.plan_job(_runner(), struct_of(job.PlanRequest, options, open_store=open_store), working_directory())
 
 
 @command.command(

@@ -192,6 +192,7 @@ def _run_suite(options: dict[str, Any]) -> int:
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines, make_store
     from cachegrind_bench.usecases.comparison import InMemory, growths_in
+    from cachegrind_bench.usecases.numbers import stored
     from cachegrind_bench.usecases.selection import SelectRequest, selected, suite_of
     from cachegrind_bench.usecases.suite import SuiteRequest, exceeded, measure_suite
 
@@ -208,6 +209,9 @@ def _run_suite(options: dict[str, Any]) -> int:
         run = _run_on_workers(options, each, selection)
     else:
         show = partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
+        looping = {spec.id for spec in selection.specs if spec.loop is not None}
+        if targets.history and looping:
+            request = replace(request, iterations=stored(targets.history.destination.store, looping))
         request = replace(request, needs_calls=gates.needs_calls)
         run = measure_suite(request, selection, found.root, saved.store, show)
     since = _since(run.result, found.root, options)

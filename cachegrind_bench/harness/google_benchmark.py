@@ -46,6 +46,7 @@ _SECTIONS = Sections(
 _THREADS = re.compile(r"/threads:(?!1\b)\d")
 _REPEATS = re.compile(r"/repeats:(\d+)")
 _TWICE = "--benchmark_repetitions=2"  # the second is warm, and the one that counts
+_ONCE = "--benchmark_repetitions=1"  # its first iteration is not counted
 _WARM = "--benchmark_min_warmup_time=0.000001"  # for a benchmark that has itself repeated once
 _REPORT = (
     "--benchmark_report_aggregates_only=false",
@@ -121,14 +122,15 @@ def _lines(done: Completed) -> Counter[str]:
 
 def _loop(name: str, *, fixed: bool) -> Loop:
     explicit = re.search(r"/iterations:([1-9][0-9]{0,14})(?![0-9])", name)  # with 0, it is an argument's name
-    repeats = int(_REPEATS.findall(name)[-1]) if _REPEATS.search(name) else 2
-    more = (_TWICE, *((_WARM,) if repeats == 1 else ()))
+    repeats = int(_REPEATS.findall(name)[-1]) if _REPEATS.search(name) else 1
+    more = (_TWICE, *((_WARM,) if "/repeats:1" in name and repeats == 1 else ()))
     if explicit or not fixed:
         number = int(explicit[1]) if explicit else 1  # 1.7 grows it by the clock
-        words = {number: (f"--benchmark_min_time={'1x' if fixed else 0}", *more)}
+        words: dict[int, tuple[str, ...]] = {number: (f"--benchmark_min_time={'1x' if fixed else 0}", *more)}
+        repeats = max(repeats, 2)
     else:
-        words = {number: (f"--benchmark_min_time={number}x", *more) for number in (1, 10, 100, 1000)}
-    times = "+" if "/min_warmup_time:" in name else f"{{{max(repeats, 2)}}}"
+        words = {number: (f"--benchmark_min_time={1 + number}x", _ONCE) for number in (0, 1, 10, 100, 1000)}
+    times = "+" if "/min_warmup_time:" in name else f"{{{repeats}}}"
     return Loop(
         words=words,
         native=words[min(words)],

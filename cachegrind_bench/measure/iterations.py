@@ -1,29 +1,45 @@
-"""Measures what one warm iteration of a framework's benchmark costs: how many are executed follows from the first.
+"""Measures what one warm iteration of a framework's benchmark costs.
 
-A result has the counts of `PER_ITERATIONS`, so that results compare whatever number was executed.
+A result has the counts of `PER_ITERATIONS`. How many are executed is a property of the benchmark: the number of an earlier
+result is kept; without one, it follows from what an iteration costs.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.measure.differences import difference
 from cachegrind_bench.measure.run import Executions, seal_of
+from cachegrind_bench.measure.session import Counted
 from cachegrind_bench.model.result import Benchmark
+from cachegrind_bench.model.text import grouped
 from cachegrind_bench.valgrind.options import Loop, Tool
 from cachegrind_bench.valgrind.runner import Measurement
 from cachegrind_bench.valgrind.section_parts import scaled
 
-if TYPE_CHECKING:
-    from cachegrind_bench.valgrind.processes import Accounts
-
 # What it takes to write a part, in instructions that could be counted in that time.
 _PART_IR = 150_000
 _LONGEST_NUMBER = 15  # digits of a program's word for how many it executed
+
+
+class _Counted(NamedTuple):
+    """The words for `number` iterations were given, and `executed` were counted, which cost this; `subtracted`: less those of a second execution."""
+
+    number: int
+    executed: int
+    measurement: Measurement
+    subtracted: bool = False
+
+    @property
+    def each(self) -> float:
+        """The instructions of one iteration, and what takes as long."""
+        accounts = self.measurement.accounts
+        return (accounts.profile.counts().Ir + 2 * (accounts.sections - 1) * _PART_IR) / self.executed
 
 
 def measure_iterations(executions: Executions) -> Benchmark:
@@ -34,40 +50,77 @@ def measure_iterations(executions: Executions) -> Benchmark:
     executions.target = replace(executions.target, argv=(*argv, *loop.native))
     executions.warm_up()
     executions.target = replace(executions.target, argv=argv)
-    number, executed, chosen = _smallest(loop), 1, False
-    once = bool(loop.clock and loop.clock.jumps)
-    found: list[Measurement] = []
+    found: list[_Counted] = []
 
-    def measured(number: int) -> Measurement:
+    def execute(number: int) -> Measurement:
         with executions.execution(len(found)) as target:
             measurement = runner.measure(replace(target, argv=(*argv, *loop.words[number])), Tool.CALLGRIND)
         seal_of(plan, measurement.outcome, executions.env)
         return measurement
 
     while len(found) < len(plan.schedule):
-        base = None if loop.sections else measured(0).accounts
-        while True:
-            measurement = measured(number)
-            accounts = measurement.accounts if base is None else difference(measurement.accounts, base)
-            before = number
-            if once:
-                number = _decided(loop, measurement.jump)
-            elif not chosen:
-                number, chosen = _suitable(loop, accounts), True
-            if once or number == before:
-                break
-        if loop.report is not None:
-            executed = loop.report.read(measurement.report, number, accounts.sections)
-        else:
-            executed = reported(loop, measurement.outcome.tail) or number
-        found.append(replace(measurement, accounts=scaled(accounts, executed)))
-    benchmark = executions.benchmark(found)
-    words = loop.words[number]
-    return replace(benchmark, iterations=executed, command=(*benchmark.command, *words))
+        found.append(_counted(loop, execute, found[0].number if found else None))
+    last = found[-1]
+    measurements = [
+        replace(item.measurement, accounts=scaled(item.measurement.accounts, item.executed)) for item in found
+    ]
+    benchmark = executions.benchmark(
+        measurements, counted=Counted(iterations=last.executed, subtracted=last.subtracted)
+    )
+    return replace(benchmark, command=(*benchmark.command, *loop.words[last.number]))
 
 
-def _smallest(loop: Loop) -> int:
-    return min(number for number in loop.words if number)
+def _counted(loop: Loop, execute: Callable[[int], Measurement], known: int | None) -> _Counted:
+    """Count the `known` number of iterations, or else as many as suit what they cost."""
+    numbers = sorted(filter(None, loop.words))
+    if loop.clock and loop.clock.jumps:
+        measurement = execute(numbers[0])
+        number = _decided(loop, measurement.jump)
+        return _Counted(number, number, measurement)
+    less = execute(0) if 0 in loop.words else None
+    if known is not None:
+        number = known
+    elif less is None or loop.sections is None:
+        number = numbers[0]
+    else:  # all that is counted of this execution, and so no less than its iterations
+        number = loop.suitable(_Counted(0, _reported(loop, less, 0) or 1, less).each)
+    found = _of(loop, number, execute(number), less)
+    if known is None and (better := loop.suitable(found.each)) > number:
+        found = _of(loop, better, execute(better), less)
+    return found
+
+
+def _of(loop: Loop, number: int, more: Measurement, less: Measurement | None) -> _Counted:
+    """Return what this number of iterations cost, by an execution with `more` and one with `less` or none of them."""
+    executed = _reported(loop, more, number)
+    if less is None:
+        return _Counted(number, executed or number, more)
+    before = _reported(loop, less, 0)
+    if executed and executed == before:  # it does as many whatever it is asked for
+        once = f"it executes {grouped(executed)} iterations whatever number it is asked for, so what the first of them costs is counted with all"
+        doubts = (*more.accounts.doubts, once)
+        return _Counted(number, executed, replace(more, accounts=replace(more.accounts, doubts=doubts)))
+    executed = executed - before if executed and before else number
+    if loop.sections is not None and loop.sections.regular:
+        _check_pauses(more.accounts.sections, less.accounts.sections, executed, before or 0)
+    accounts = difference(more.accounts, less.accounts)
+    if executed < 1 or accounts.profile.counts().Ir < executed:
+        raise MeasurementError(
+            f"{grouped(number)} more iterations cost only {grouped(accounts.profile.counts().Ir)} instructions: "
+            "the benchmark does not execute what it is to measure as often as its framework asks for",
+            hint="it must loop as often as the framework says: 'for b.Loop()' or b.N times in Go, 'for (auto _ : state)' in C++",
+        )
+    return _Counted(number, executed, replace(more, accounts=accounts), subtracted=True)
+
+
+def _check_pauses(more: int, less: int, executed: int, before: int) -> None:
+    """MeasurementError unless each iteration has as many sections: Valgrind did not see all stops of the clock, or they are not alike."""
+    each, rest = divmod(more - less, executed)
+    if rest or less < 1 + each * before:
+        raise MeasurementError(
+            f"the benchmark's clock was seen to stop {grouped(more - less)} times in {grouped(executed)} iterations: what was counted between is not all",
+            hint="prepare all input before the loop, without stopping the clock in it",
+        )
 
 
 def _decided(loop: Loop, jump: int | None) -> int:
@@ -80,11 +133,10 @@ def _decided(loop: Loop, jump: int | None) -> int:
     return tuple(loop.words)[jump]
 
 
-def _suitable(loop: Loop, accounts: Accounts) -> int:
-    """Return how many iterations to execute, from what the smallest number cost."""
-    smallest = _smallest(loop)
-    cost = accounts.profile.counts().Ir + 2 * (accounts.sections - 1) * _PART_IR
-    return max((number for number in loop.words if number * cost <= loop.most_ir * smallest), default=smallest)
+def _reported(loop: Loop, measurement: Measurement, number: int) -> int | None:
+    if loop.report is not None:
+        return loop.report.read(measurement.report, number, measurement.accounts.sections)
+    return reported(loop, measurement.outcome.tail)
 
 
 def reported(loop: Loop, tail: bytes) -> int | None:

@@ -19,7 +19,7 @@ from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, with_copies
-from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields
+from cachegrind_bench.measure.session import SCRATCH_BASE, Counted, Identity, benchmark_key_fields
 from cachegrind_bench.measure.string_instructions import counted_by_element
 from cachegrind_bench.model.metrics import CostModel, Counts
 from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
@@ -138,11 +138,17 @@ class Executions:
             if reading is not None:
                 self._identity = reading()
 
-    def benchmark(self, measurements: Sequence[Measurement], *, id: str | None = None) -> Benchmark:  # noqa: A002 - its name
+    def benchmark(
+        self,
+        measurements: Sequence[Measurement],
+        *,
+        id: str | None = None,  # noqa: A002 - its name
+        counted: Counted | None = None,
+    ) -> Benchmark:
         """Return what came of these measurements, one for each of the plan's schedule; `id` is the plan's unless given."""
         assert self._identity is not None  # noqa: S101 - there was an execution
         plan = self.plan if id is None else replace(self.plan, id=id)
-        return _benchmark_of(plan, self.env, self._identity, measurements)
+        return _benchmark_of(plan, self.env, self._identity, measurements, counted or Counted())
 
 
 def other_instructions(before: int, after: int) -> str:
@@ -186,13 +192,15 @@ def starts_processes(outcome: Outcome) -> bool:
     return any(image.forked or image.forks or image.replaced for image in outcome.images or ())
 
 
-def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement]) -> Benchmark:
+def _benchmark_of(
+    plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement], counted: Counted
+) -> Benchmark:
     """Return what came of these measurements, one for each of the plan's schedule."""
     chosen = lower_median(measurements, plan.model)
     accounts, outcome = chosen.accounts, chosen.outcome
     seal = weakest([seal_of(plan, measurement.outcome, env) for measurement in measurements])
     seal = with_copies(seal, tunable=identity.tunable)
-    key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect, forked=chosen.forked)
+    key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect, replace(counted, forked=chosen.forked))
     counts = accounts.profile.counts()
     warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts, plan.command.script)]
     warnings += counted_by_element(accounts.calls, counts.Ir)
@@ -220,6 +228,7 @@ def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements
         profile=accounts.profile,
         calls=accounts.calls,
         branches=accounts.profile.branches(),
+        iterations=counted.iterations,
     )
 
 

@@ -20,7 +20,7 @@ from cachegrind_bench.hermetic.environment import COPIES
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.model.result import Environment, ObjectFile, SealPart, SealState, comparability_key
-from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Scope, Tool
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Loop, Scope, Tool
 from cachegrind_bench.valgrind.runner import ValgrindRunner
 from cachegrind_bench.valgrind.tool import Valgrind, find
 
@@ -58,20 +58,35 @@ def identify(executable: str, variables: Mapping[str, str]) -> Identity:
 
 
 # A scope by another name where it is counted in another way than once.
-_MEASURED, _FORKED = {Scope.ITERATIONS: "iterations/2"}, "iterations/3"
-_SUBTRACTED = "iterations/4"  # of a loop without sections
+_MEASURED, _FORKED = "iterations/2", "iterations/3"
+_SUBTRACTED = "iterations/4"
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """How iterations were counted: this number of them, after what fewer cost was `subtracted`, in a `forked` child."""
+
+    iterations: int | None = None
+    subtracted: bool = False
+    forked: bool = False
+
+    def scope(self, loop: Loop) -> str:
+        """Return the name of what was counted. Iterations need not be alike, so other numbers of them do not compare."""
+        name = _SUBTRACTED if self.subtracted else _FORKED if self.forked else _MEASURED
+        several = len([*filter(None, loop.words)]) > 1
+        return f"{name} {self.iterations}" if several else name
+
+
+_WHOLE = Counted()
 
 
 def benchmark_key_fields(
-    identity: Identity, seal: Mapping[str, SealPart], tool: Tool, collect: Collect = WHOLE, *, forked: bool = False
+    identity: Identity, seal: Mapping[str, SealPart], tool: Tool, collect: Collect = WHOLE, counted: Counted = _WHOLE
 ) -> dict[str, str]:
     """Return the benchmark's own share of its key: what interprets it, what was pinned, what counted, and which part."""
     states = {f"seal.{part}": seal[part].state.value for part in _COUNTED_PARTS}
     if seal["clock"].state is SealState.PINNED:
         states["seal.clock"] = _PINNED_CLOCK
-    scope = _FORKED if forked else _MEASURED.get(collect.scope, collect.scope.value)
-    if collect.loop is not None and collect.loop.sections is None:
-        scope = _SUBTRACTED
+    scope = collect.scope.value if collect.loop is None else counted.scope(collect.loop)
     measured = " ".join((scope, *map(quote, sorted(set(collect.toggles)))))
     part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
     return {**identity.key_fields, **states, "tool": tool.value, **part}

@@ -125,7 +125,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
     `output` is the last part of what the program wrote, where that was to be kept; `python` what its Python functions cost,
     in an execution of its own; `calls` which functions called which, where that was asked for. Where a framework's iterations
-    are counted, `counts` are those of `PER_ITERATIONS`, and `iterations` were executed. `taken_over`: the counts are those of an
+    are counted, `counts` are those of `PER_ITERATIONS`, and `iterations` were counted. `taken_over`: the counts are those of an
     earlier run, as nothing that it read has changed. `branches` belong to `counts`, where the time is estimated.
     """
 
@@ -185,6 +185,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     score: Annotated[Score | None, doc("the score; null unless it is ok")]
     taken_over: Annotated[bool | None, doc("whether the counts are those of an earlier run that read the same")] = None
     scale: Annotated[Scale | None, doc("the size of its input, and the group it is in")] = None
+    iterations: Annotated[int | None, doc("how many iterations of a framework's loop were counted")] = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

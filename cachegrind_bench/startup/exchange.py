@@ -28,6 +28,8 @@ WORKTREE = "CG_BENCH_WORKTREE"
 RESULTS = "CG_BENCH_RESULTS"
 # The one with a file that names what was checked out, which is dated before it is measured.
 CHECKED_OUT = "CG_BENCH_CHECKED_OUT"
+# The one with a file that has the number of iterations for each benchmark, where results are to compare with earlier ones.
+ITERATIONS = "CG_BENCH_ITERATIONS"
 # CPython 3.11 and later specialise code while it warms up: after five calls, and after ten, the same instructions were counted of
 # twenty functions of real suites on CPython 3.11, 3.12 and 3.13 each; after three or four, two differed on 3.11.
 WARM_UP = 5

@@ -1,4 +1,6 @@
-"""How long each benchmark took the last time, to estimate the rest of a run and to balance shards. Losing it costs nothing."""
+"""What a suite's folder remembers of each benchmark: how long it took, to estimate the rest of a run and to balance shards, and how many
+iterations were counted. Losing it costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +26,39 @@ _LONGEST_MS = 10**12  # 30 years
 
 class _Timings(msgspec.Struct):
     schema: Literal["cg-bench.timings/1"]
-    wall_ms: dict[str, object]
+    wall_ms: dict[str, object] = {}
+    iterations: dict[str, object] = {}
+
+
+def _read(store: Path) -> _Timings:
+    try:
+        return parse(read_file(store / _FILE, _MOST_BYTES), _Timings, _FILE)
+    except (OSError, CgBenchError):
+        return _Timings(schema="cg-bench.timings/1")
+
+
+def _numbers(found: Mapping[str, object]) -> dict[str, int]:
+    return {name: value for name, value in found.items() if type(value) is int and 0 <= value <= _LONGEST_MS}
 
 
 def read_timings(store: Path) -> dict[str, int]:
     """Return milliseconds by the id of the benchmark; nothing where they are not known or cannot be read."""
-    try:
-        found = parse(read_file(store / _FILE, _MOST_BYTES), _Timings, _FILE).wall_ms
-    except (OSError, CgBenchError):
-        return {}
-    return {name: value for name, value in found.items() if type(value) is int and 0 <= value <= _LONGEST_MS}
+    return _numbers(_read(store).wall_ms)
 
 
-def write_timings(store: Path, measured: Mapping[str, int]) -> None:
+def read_iterations(store: Path) -> dict[str, int]:
+    """Return how many iterations were counted the last time, by the id of the benchmark."""
+    return _numbers(_read(store).iterations)
+
+
+def write_timings(store: Path, measured: Mapping[str, int], iterations: Mapping[str, int] | None = None) -> None:
     """Remember these; others stay as they are. A folder that cannot be written is not a reason to fail."""
-    if not measured or is_special(store / _FILE):
+    if not (measured or iterations) or is_special(store / _FILE):
         return
-    times = {**read_timings(store), **measured}
-    kept = dict(sorted(times.items())[:_MOST])
-    data = json.dumps({"schema": SCHEMA, "wall_ms": kept}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    found = _read(store)
+    known = {"wall_ms": (found.wall_ms, measured), "iterations": (found.iterations, iterations or {})}
+    kept = {name: dict(sorted({**_numbers(old), **new}.items())[:_MOST]) for name, (old, new) in known.items()}
+    data = json.dumps({"schema": SCHEMA, **kept}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
     with suppress(UsageError):
         refuse_links(store)
         write_atomic(store / _FILE, data)

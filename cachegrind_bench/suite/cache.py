@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -67,6 +68,7 @@ def unpack(data: bytes) -> tuple[tuple[Input, ...], bytes]:
 _MOST_BYTES = 10**9
 _MOST = 1000  # files; the least recently used go first
 _SUFFIX = ".cache"
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+(?=>)")  # of a function: another one in each process
 _DIGITS = 16  # of the checksum that a file begins with
 
 
@@ -192,7 +194,11 @@ def key_of(
         "variables": sorted(plan.variables.items()),
         "setup": setup,
         "folder": os.path.realpath(plan.cwd),  # of which the plan may have the name of a link
-        "plan": {name: repr(value) for name, value in msgspec.structs.asdict(plan).items() if name not in _NOT_AS_SUCH},
+        "plan": {
+            name: _ADDRESS.sub("", repr(value))
+            for name, value in msgspec.structs.asdict(plan).items()
+            if name not in _NOT_AS_SUCH
+        },
     }
     checkout = Checkout.of(plan.environ)
     if checkout is not None:

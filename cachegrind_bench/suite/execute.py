@@ -196,6 +196,9 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
             env=self.environment,
             benchmarks=(benchmark,),
         )
+        if plan.collect.loop is not None:  # whoever asks for it again knows the number of iterations
+            loop = plan.collect.loop.keeping(benchmark.iterations)
+            plan = replace(plan, collect=replace(plan.collect, loop=loop), clock=loop.clock)
         why = self.cache.keep(self._key(spec, plan), recording, result)
         if why is not None:
             watcher.remark(spec.id, f"not kept for the next time: {why}")

@@ -20,6 +20,8 @@ from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import counted, joined, matches, rough_duration
 from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.usecases.commit_task import Answer, Order
+from cachegrind_bench.usecases.numbers import may_loop, numbers_of
+from cachegrind_bench.usecases.numbers import stored as stored_numbers
 from cachegrind_bench.usecases.saving import Destination, keep
 from cachegrind_bench.usecases.selection import SelectRequest, chooses, chooses_id, configuration
 from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, top_of, within_of
@@ -71,6 +73,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
 
     `overlay` is laid over each, and `within` the folder in which it is measured. `wanted` are the ids of the benchmarks that a
     commit is measured by, as far as they are known before; unless that is all, `others` says of an id whether it may be one.
+    `loops`: some may be a framework's.
     """
 
     request: BackfillRequest
@@ -81,6 +84,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     within: str
     wanted: frozenset[str]
     others: Callable[[str], bool] | None
+    loops: bool = False
 
 
 def past_of(request: BackfillRequest, repository: Repository) -> Past:
@@ -106,6 +110,7 @@ def past_of(request: BackfillRequest, repository: Repository) -> Past:
         within=within_of(repository),
         wanted=wanted,
         others=others,
+        loops=not request.command and may_loop(repository.cwd),
     )
 
 
@@ -121,6 +126,7 @@ def backfill(past: Past, destination: Destination, force: Workforce, notices: No
             notices.note(f"{len(stored)} of {len(past.shas)} commits are in {store.url} already")
         search = Search(len(past.shas), past.required, past.request.min_step, stored)
         work = Work(past, destination, force, search, notices)
+        work.numbers = stored_numbers(store) if past.loops else {}
         work.run()
     if not any(costs is not None for costs in search.known.values()):
         raise MeasurementError(
@@ -145,6 +151,7 @@ class Work:
         self._running: dict[Future[Answer], int] = {}
         self._under_way = Completed[Answer]()
         self._answers: dict[int, list[Answer]] = {}
+        self.numbers: dict[str, int] = {}
         self._begun, self._started, self._ended = time.monotonic(), 0, 0
         self.measured = self.taken_over = 0
         self.failed: dict[str, str] = {}
@@ -153,7 +160,9 @@ class Work:
         """Work until nothing is left to find out, or the budget is spent; what is under way then is waited for."""
         waiting, since = Waiting(self._notices.note), time.monotonic()
         while True:
-            while len(self._running) < self._force.width and not self._is_spent():
+            # The first one alone, if its benchmarks' numbers of iterations are to hold for all.
+            width = self._force.width if self._ended or not self._past.loops or self.numbers else 1
+            while len(self._running) < width and not self._is_spent():
                 place = self._search.next()
                 if place is None:
                     break
@@ -192,6 +201,7 @@ class Work:
             select=self._request.select,
             overlay=past.overlay,
             sharing=several,
+            numbers=self.numbers,
         )
 
     def _finish(self, place: int, answers: Sequence[Answer]) -> None:
@@ -203,6 +213,7 @@ class Work:
             keep(self._destination, result, self._notices)
             costs = _costs(result.benchmarks, self._request.model)
             taken = all(item.taken_over for item in result.benchmarks)
+            self.numbers = {**numbers_of(result.benchmarks), **self.numbers}
             failure = next((item.error for item in result.benchmarks if item.error), "it has no benchmarks")
         except (MeasurementError, FileFormatError) as error:
             failure = error.message

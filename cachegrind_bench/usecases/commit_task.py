@@ -45,7 +45,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """A commit to measure by `cg-bench run` with these words, in the folder `within` of it.
 
     `environ` has the variables of the command that asks; on a worker its settings, which are added to the worker's own.
-    `sharing`: others are measured on this machine at the same time, each on a CPU of its own.
+    `sharing`: others are measured on this machine at the same time, each on a CPU of its own. `numbers` are those of iterations
+    that other commits count.
     """
 
     repository: Path
@@ -56,6 +57,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     select: SelectRequest
     overlay: Overlay
     sharing: bool
+    numbers: Mapping[str, int] = {}
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +97,7 @@ def measure(order: Order, waiting: Waiting | None = None) -> Answer:
             select=order.select,
             overlay=order.overlay,
             results=None if (cache := cache_folder(order.environ)) is None else cache / "results",
+            numbers=dict(order.numbers),
         )
         target = slot.path / "result.json"
         try:

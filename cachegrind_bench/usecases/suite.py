@@ -22,13 +22,14 @@ from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.text import grouped
 from cachegrind_bench.startup.exchange import RESULTS
-from cachegrind_bench.store.timings import read_timings, write_timings
+from cachegrind_bench.store.timings import read_iterations, read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.company import companies
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
 from cachegrind_bench.suite.schedule import Outcome, lanes, run_suite
 from cachegrind_bench.usecases.checkout_dates import date_files
 from cachegrind_bench.usecases.measurement import MeasureRequest, plan_of, result_of, valgrind_setup_of
+from cachegrind_bench.usecases.numbers import numbers_of, received
 from cachegrind_bench.valgrind.options import Collect
 from cachegrind_bench.waiting import Waiting
 
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
     """How to measure a suite: `each` benchmark, of whose fields those `typed` go before the benchmark's own table.
 
-    Of those whose ids are said to need calls, these are recorded, too.
+    Of those whose ids are said to need calls, these are recorded, too. Of those in `iterations`, that many are counted.
     """
 
     each: MeasureRequest
@@ -61,6 +62,7 @@ class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
     capture_output: bool = False
     cached: bool = False
     needs_calls: Callable[[str], bool] = lambda _id: False
+    iterations: Mapping[str, int] = {}
 
 
 class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +89,12 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
     from cachegrind_bench.vcs.commits import commit_of
     from cachegrind_bench.vcs.git import Git
 
-    each, specs = request.each, selection.specs
+    each = request.each
+    numbers = {**read_iterations(store), **request.iterations, **received(each.environ)}
+    specs = [
+        spec if spec.loop is None else replace(spec, loop=spec.loop.keeping(numbers.get(spec.id)))
+        for spec in selection.specs
+    ]
     ready = valgrind_setup_of(replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)))
     times, cpus = read_timings(store), job_count(request.jobs, len(specs))
     known = {spec.id: times[spec.id] for spec in specs if spec.id in times}
@@ -104,8 +111,8 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
         )
     with show(len(specs), known, cpus) as display:
         outcome = _executed(request, specs, ready, display, reuse=reuse, known=known, count=cpus)
-    if request.shard is None:  # else all must go by the same times
-        write_timings(store, display.wall_ms)
+    # Of a shard no times: all must go by the same.
+    write_timings(store, {} if request.shard else display.wall_ms, numbers_of(outcome.benchmarks))
     by_id = {item.id: item for item in outcome.benchmarks}
     environment = replace(ready.environment, info={**ready.environment.info, **selection.info})
     git = Git(root, each.environ, Waiting(display.note))

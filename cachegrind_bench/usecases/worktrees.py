@@ -32,6 +32,7 @@ from cachegrind_bench.store.durable import check_writable, make_folder, read_fil
 from cachegrind_bench.usecases.checkout_dates import note_files
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
+from cachegrind_bench.usecases.numbers import handed_over, numbers_of
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_regular_result
 from cachegrind_bench.usecases.saving import left_if_unwritten
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
@@ -77,7 +78,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 
     All are checked out at the same path: a path of another length would be another cost. `within` is the folder below the
     top of the work tree in which commands are executed, and `select` what is chosen of a suite. `results` are
-    shared by commits, whose files are then measured with dates that follow from their contents.
+    shared by commits, whose files are then measured with dates that follow from their contents. Of each benchmark, all commits count
+    the same number of iterations, if `numbers` has none the one of the commit that is measured first.
     """
 
     repository: Repository
@@ -87,6 +89,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     select: SelectRequest
     overlay: Overlay
     results: Path | None = None
+    numbers: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
     def measure(self, sha: str, words: Sequence[str], target: Path) -> None:
         """Let `cg-bench run` with these words measure this commit, and write the result file `target`.
@@ -108,6 +111,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 environ[RESULTS] = str(self.results)
                 environ[CHECKED_OUT] = str(self.folder / "files")
                 note_files(Git(tree, environ, repository.waiting), self.folder / "files", self.overlay.files)
+            if self.numbers:
+                environ |= handed_over(self.numbers, self.folder / "iterations.json")
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
                 # -P: the commit that is measured may hold this package.
@@ -125,6 +130,9 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 f"{sha[:12]} could not be measured: cg-bench run ended with {done.end}",
                 hint="its output is above; benchmarks and configuration are those of that commit",
             )
+        with suppress(CgBenchError):  # whoever asked for the result says what is wrong with it
+            for name, number in numbers_of(read_regular_result(target).result.benchmarks).items():
+                self.numbers.setdefault(name, number)
 
     def _environ(self, tree: Path) -> dict[str, str]:
         """Return the variables under which this worktree is measured: PYTHONPATH leads into it where it led into the checkout."""
@@ -331,6 +339,7 @@ def explained_base(
             raise MeasurementError("its commit is not known")
         sha = repository.required(commit.sha)
         with opened_worktree(repository, notices, SelectRequest(patterns=tuple(ids))) as place:
+            place.numbers.update(numbers_of(base.file.result.benchmarks))
             return with_evidence(base, place.side("the base", sha, (*WORDS, *words)))
     except CgBenchError as error:
         notices.warn(f"calls of {base.name} could not be recorded: {error.message}")

@@ -112,7 +112,7 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     after a `finish` nothing counts until the next `reset`. Where `share[1]` benchmarks run one after the other, each
     has as many sections, and those of number `share[0]` count. The first `skip` of these do not count. A second `end` in
     a row ends a warm-up: sections up to the `lone`th of these do not count. `order` is a regular
-    expression for what must happen, by first letters; `odd` says what else may have happened. `patterns` are places with wildcards that cover these, for names
+    expression for what must happen, by first letters; `regular`: each iteration must have as many sections, as some may not be seen. `odd` says what else may have happened. `patterns` are places with wildcards that cover these, for names
     that have a `*` or `?`: of two patterns that begin alike, Callgrind 3.19 finds one only. `unseen` says what a user can do
     about a program in which none of these functions was called.
     """
@@ -130,6 +130,7 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
         "code that reads the clock or sleeps itself, a program that ends in its benchmark, or a measurement of its own (not "
         "wall time), cannot be distinguished"
     )
+    regular: bool = False
     patterns: tuple[str, ...] = ()
     unseen: str = (
         "the program is stripped, or LTO has inlined the functions by which the framework starts and stops its clock: build it "
@@ -143,6 +144,9 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(f"--dump-{when}={name}" for when, _, name in (place.partition(":") for place in places))
 
 
+# What the iterations of a number that is kept may cost: as much as a minute. An iteration may become a hundred times dearer before
+# results do not compare.
+_MOST_KEPT_IR = 1_000_000_000
 CODE_LOG = "code.log"  # how the names of logs of compilers end
 
 
@@ -158,13 +162,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
-    """How a framework is made to loop a number of times: the words that follow its command, by the number of iterations.
+    """How a framework is made to loop a number of times: the words that follow its command, by the number of iterations that are counted.
 
-    `native` are those of an execution that is not measured. `clock` is what it sees of the time, if that decides; if it
+    Where there are words for 0 iterations, what an execution with these costs is subtracted: there must be some where a framework
+    calls the benchmark anew for each number, since what it then does once would count. Else only what lies in `sections` is counted.
+    `native` are the words of an execution that is not measured. `clock` is what it sees of the time, if that decides; if it
     `jumps`, that decides, too, which of the numbers it is, and one execution is enough.
-    `reported` is a regular expression for a line of its output that says how many it executed. Without `sections`, what
-    an execution costs more than that with the words for 0 iterations is counted. As many are executed as stay below `most_ir`
-    instructions. The words of `log` follow the program's name in measured executions: they have its compiler write a log,
+    `reported` is a regular expression for a line of its output that says how many it executed. As many are counted as stay
+    below `most_ir` instructions, or as many as were `kept`. The words of `log` follow the program's name in measured executions: they have its compiler write a log,
     with {} in the last one for the folder. The words of `rehearsal`, as many as follow the program's name else, have it run no benchmark: where
     given, it is executed so first, and then in a child that it forks (see `forks`).
     """
@@ -178,6 +183,27 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     log: tuple[str, ...] = ()
     rehearsal: tuple[str, ...] = ()
     report: Report | None = None
+    kept: int | None = None
+
+    def keeping(self, number: int | None) -> Loop:
+        """Return this loop with the number of an earlier result, whatever an iteration costs now, unless it is very much more."""
+        kept = min((known for known in self.words if number and known >= number), default=None)
+        if kept == self.kept:
+            return self
+        if kept is None or self.clock is None or not self.clock.jumps:
+            return replace(self, kept=kept)
+        jumps = [
+            (most * _MOST_KEPT_IR // self.most_ir if number <= kept else -1, later)
+            for number, (most, later) in zip(self.words, self.clock.jumps, strict=True)
+        ]
+        return replace(self, kept=kept, clock=self.clock._replace(jumps=tuple(jumps)))
+
+    def suitable(self, each: float) -> int:
+        """Return how many iterations to count where each costs this many instructions."""
+        if self.kept is not None and self.kept * each <= _MOST_KEPT_IR:
+            return self.kept
+        numbers = sorted(filter(None, self.words))
+        return max((number for number in numbers if number * each <= self.most_ir), default=numbers[0])
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):

@@ -144,6 +144,14 @@ def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
 
 
 def _not_comparable(difference: Difference) -> str:
+    if {field.name for field in difference.fields} == {"measured"}:
+        counted = [side and side.iterations for side in (difference.base, difference.candidate)]
+        if all(counted) and counted[0] != counted[1]:
+            before, here = (grouped(number or 0) for number in counted)
+            return (
+                f"of the base {before} iterations were counted, and {here} here, and iterations need not be alike: "
+                "'cg-bench check --base FILE' counts as many as the base"
+            )
     if difference.fields:
         return f"measured differently: {fields_text(difference.fields)}"
     base, candidate = difference.base, difference.candidate

@@ -7,7 +7,8 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,21 +19,25 @@ from cachegrind_bench.ci.artifact import RESULT
 from cachegrind_bench.ci.event import Event, read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner import Runner, add_token
-from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.errors import CgBenchError, FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.model.text import shortened
+from cachegrind_bench.startup.exchange import ITERATIONS
 from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.base import commit_to_measure
-from cachegrind_bench.usecases.result_files import read_regular, read_regular_result
+from cachegrind_bench.usecases.comparison_inputs import resolve
+from cachegrind_bench.usecases.numbers import handed_over, may_loop, numbers_of, stored
+from cachegrind_bench.usecases.result_files import read_regular, read_regular_result, read_result
 from cachegrind_bench.vcs.revisions import Repository
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.github import Client
     from cachegrind_bench.model.codec import ResultFile
+    from cachegrind_bench.store.protocol import Store
 
 # What another step made. All are in the folder that `ci plan` made.
-REPORT, VERDICT, MISSING = "report.md", "verdict.json", "missing.txt"
+REPORT, VERDICT, MISSING, NUMBERS = "report.md", "verdict.json", "missing.txt", "iterations.json"
 _LONGEST_ADVICE = 400  # it may quote what a program said
 _COMPARE = "'cg-bench ci compare' writes it"
 _CONFIGURATIONS = ("cg-bench.toml", "pyproject.toml")
@@ -117,7 +122,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         done = process.run(
             [sys.executable, "-I", "-m", "cachegrind_bench", *words],
             cwd=self.cwd,
-            env={name: value for name, value in self.runner.environ.items() if name not in {*_INPUTS, *_TOKENS}},
+            env={
+                **{name: value for name, value in self.runner.environ.items() if name not in {*_INPUTS, *_TOKENS}},
+                **({ITERATIONS: str(numbers)} if (numbers := self.folder / NUMBERS).exists() else {}),
+            },
             echo=lambda chunk: self.runner.write(bytes(chunk)),
             guarded=True,
             tidies=True,
@@ -157,7 +165,7 @@ def use_token(runner: Runner, event: Event, token: str | None) -> None:
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs of the action that say what a job has to do; `store`: whether there is a history."""
+    """The inputs of the action that say what a job has to do; `open_store` is None if there is no history."""
 
     mode: str
     config: str | None
@@ -166,14 +174,14 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
     shard: str | None
     baseline: str
     index: str | None
-    store: bool
+    open_store: Callable[[], Store] | None
     token: str | None
 
 
 def plan_job(runner: Runner, request: PlanRequest, cwd: Path) -> None:
     """Find out what this job has to do, and set it as outputs of the step."""
     event = read_event(runner.environ)
-    made = plan(event, Mode(request.mode), shard=bool(request.shard), store=request.store)
+    made = plan(event, Mode(request.mode), shard=bool(request.shard), store=request.open_store is not None)
     if made.notice:
         runner.annotate("notice", made.notice)
     directory = _directory(request.config, cwd)
@@ -186,6 +194,9 @@ def plan_job(runner: Runner, request: PlanRequest, cwd: Path) -> None:
         folder = tempfile.mkdtemp(prefix="cg-bench-", dir=place)
     job = Job(runner=runner, event=event, cwd=directory, folder=Path(folder))
     job.data.mkdir()
+    if made.measure and request.baseline != "ab" and not request.text and may_loop(directory):
+        use_token(runner, event, request.token)
+        handed_over(_numbers(request, directory), job.folder / NUMBERS)
     # What tells several uses in one job apart; nothing where there need be only one.
     within = os.path.relpath(cwd, runner.environ.get("GITHUB_WORKSPACE") or cwd)
     parts = (request.identity or request.config or request.text or "", "" if within == "." else within)
@@ -203,6 +214,18 @@ def plan_job(runner: Runner, request: PlanRequest, cwd: Path) -> None:
         }
     )
     runner.say(f"{event.name}: {', '.join(name for name, value in steps.items() if value) or 'nothing to do'}")
+
+
+def _numbers(request: PlanRequest, cwd: Path) -> dict[str, int]:
+    """Return how many iterations the benchmarks of the base count, as far as it can be read: the comparison says what is wrong with it."""
+    kind, _, path = request.baseline.partition(":")
+    with suppress(CgBenchError):
+        if kind == "file":
+            return numbers_of(read_result(resolve(path, cwd)).result.benchmarks)
+        if request.open_store is not None:
+            with request.open_store() as store:
+                return stored(store)
+    return {}
 
 
 def _directory(config: str | None, cwd: Path) -> Path:

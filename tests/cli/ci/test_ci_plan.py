@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 
 import pytest
 
+from cachegrind_bench.model.codec import encode
 from tests.cli.ci.job import Job, noted
+from tests.unit.comparing import measured
+from tests.unit.samples import result
 
 
 def test_a_pull_request_is_planned_and_a_folder_made_for_it(job: Job) -> None:
@@ -92,3 +96,16 @@ def test_commands_run_where_the_configuration_is(job: Job) -> None:
     (job.root / "sub" / "cg-bench.toml").write_text("")
     assert job.step("plan", "--config", "sub/cg-bench.toml").code == 0
     assert job.outputs["directory"] == str(job.root / "sub")
+
+
+@pytest.mark.parametrize("baseline", ["merge-base", "file:base.json"])
+def test_benchmarks_of_frameworks_are_to_count_as_many_iterations_as_the_base(job: Job, baseline: str) -> None:
+    base = result(measured("BM_map", iterations=1000), measured("command"))
+    Path("base.json").write_bytes(encode(base))
+    assert job.cg_bench("history", "add", "--store", "file:history", "base.json").code == 0
+    words = ("--store", "file:history", "--baseline", baseline)
+    assert job.pull_request().step("plan", *words).code == 0
+    assert not (Path(job.outputs["folder"]) / "iterations.json").exists()  # a suite of commands has none
+    Path("cg-bench.toml").write_text("[[benchmark]]\ngoogle-benchmark = './bench'\n")
+    assert job.step("plan", *words).code == 0
+    assert json.loads((Path(job.outputs["folder"]) / "iterations.json").read_bytes()) == {"BM_map": 1000}

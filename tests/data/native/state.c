@@ -1,5 +1,6 @@
 /* What a program with Google Benchmark does, as far as its adapter knows it: options, and the functions of `State` by their
-   names in the symbol table. WORK and SETUP are how much one iteration and its preparation cost; with DEAF it does one, whatever it is asked for, and says so; with
+   names in the symbol table. WORK and SETUP, when it is compiled or executed, are how much one iteration and its preparation cost; with
+   DEAF it does one, whatever it is asked for, and says so; with
    MEMORY_MANAGER it executes one iteration more in the end, and does not say so. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +24,19 @@ NOINLINE void _ZN9benchmark5State11PauseTimingEv(void) { __asm__ volatile(""); }
 NOINLINE void _ZN9benchmark5State12ResumeTimingEv(void) { __asm__ volatile(""); }
 
 static volatile long sink;
+static long rounds, preparation;
 
 static NOINLINE void work(void) {
-    for (long i = 0; i < WORK; i++) sink += i;
+    for (long i = 0; i < rounds; i++) sink += i;
 }
 
 static NOINLINE void set_up(void) {
-    for (long i = 0; i < SETUP; i++) sink += i;
+    for (long i = 0; i < preparation; i++) sink += i;
+}
+
+static long variable(const char *name, long value) {
+    const char *text = getenv(name);
+    return text == NULL ? value : strtol(text, NULL, 10);
 }
 
 static void plain(long iterations) {
@@ -50,11 +57,43 @@ static void paused(long iterations) {
     _ZN9benchmark5State17FinishKeepRunningEv();
 }
 
+/* Its first iteration prepares. */
+static void once(long iterations) {
+    long ready = 0;
+    _ZN9benchmark5State16StartKeepRunningEv();
+    while (iterations-- > 0) {
+        if (!ready++) set_up();
+        work();
+    }
+    _ZN9benchmark5State17FinishKeepRunningEv();
+}
+
+/* What it fills doubles, so iterations are not alike. */
+static void grows(long iterations) {
+    long used = 0, size = 1, *kept = malloc(sizeof *kept);
+    _ZN9benchmark5State16StartKeepRunningEv();
+    while (iterations-- > 0) {
+        if (used == size) {
+            long *more = malloc(2 * size * sizeof *more);
+            for (long i = 0; i < used; i++) more[i] = kept[i];
+            free(kept);
+            kept = more;
+            size *= 2;
+        }
+        work();
+        kept[used++] = sink;
+    }
+    _ZN9benchmark5State17FinishKeepRunningEv();
+    free(kept);
+}
+
 int main(int count, char **words) {
-    static const char *const names[] = {"plain/8", "paused", "many/threads:2", "twice", "twice"};
+    static const char *const names[] = {"plain/8", "paused", "once", "grows", "many/threads:2", "twice", "twice"};
     const char *filter = "", *out = "/dev/null";
     long iterations = 1, repetitions = 1;
     int list = 0;
+    rounds = variable("WORK", WORK);
+    preparation = variable("SETUP", SETUP);
     for (int i = 1; i < count; i++) {
         if (strcmp(words[i], "--benchmark_list_tests") == 0) list = 1;
         if (strncmp(words[i], "--benchmark_filter=", 19) == 0) filter = words[i] + 19;
@@ -68,12 +107,17 @@ int main(int count, char **words) {
 #ifdef DEAF
     iterations = 1;
 #endif
-    const char *name = strcmp(filter, "^plain/8$") == 0 ? "plain/8" : "paused";
-    while (repetitions-- > 0) (*name == 'p' && name[1] == 'l' ? plain : paused)(iterations);
+    static void (*const run[])(long) = {plain, paused, once, grows};
+    int chosen = 0;
+    for (int name = 0; name < 4; name++) {
+        if (strncmp(filter + 1, names[name], strlen(names[name])) == 0) chosen = name;
+    }
+    while (repetitions-- > 0) run[chosen](iterations);
 #ifdef MEMORY_MANAGER
     plain(1);
 #endif
     FILE *report = fopen(out, "w");
-    fprintf(report, "{\"benchmarks\": [{\"run_name\": \"%s\", \"run_type\": \"iteration\", \"iterations\": %ld}]}", name, iterations);
+    const char *format = "{\"benchmarks\": [{\"run_name\": \"%s\", \"run_type\": \"iteration\", \"iterations\": %ld}]}";
+    fprintf(report, format, names[chosen], iterations);
     return fclose(report);
 }
