@@ -21,6 +21,7 @@ from cachegrind_bench.history.values import Finding, KeyReadings, Kind
 _READINGS = 5  # a level is the median of this many readings, and two levels are compared
 _CLEARLY, _MOST = 4, Fraction(4, 5)  # a single rise is blamed if this many times the usual one, and this much of all
 _STAYS = 75  # percent of the budget
+_IN_PART = Fraction(1, 4)  # of the budget: a level that is less than that above the best is back
 
 
 class Creep(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,14 +43,15 @@ def within_budget(values: Sequence[int], budget: int) -> bool:
 
 
 def find_creep(values: Sequence[int], steps: Sequence[Step], budget: int) -> Creep | None:
-    """Compare the last level with the best. Over the budget (in ppm) it must be both as measured, and without steps."""
-    if len(values) < 2 * _READINGS or within_budget(values, budget):
+    """Compare the last level with the best. It must be over the budget (in ppm) without steps, and not back at the best as measured."""
+    if len(values) < 2 * _READINGS or within_budget(flat := levelled(values, steps), budget):
         return None
-    flat = levelled(values, steps)
     measured, levels = _running(values, _READINGS), _running(flat, _READINGS)
     best_so_far = list(accumulate(levels, min))
     over = [_beyond(best, level, budget) for best, level in zip(best_so_far, levels, strict=True)]
-    if not over[-1] or not _beyond(min(measured), measured[-1], budget):
+    # An improvement makes no room for creep, unless it undoes it.
+    room = _IN_PART * budget if any(step.after < step.before for step in steps) else budget
+    if not over[-1] or not _beyond(min(measured), measured[-1], int(room)):
         return None
     since = len(over)
     while over[since - 1]:  # the first level is the best so far: it is never over
@@ -98,7 +100,7 @@ def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, relea
     Readings before place `start` cannot be judged. `released` is the place of the last release on the line, or -1.
     """
     lower = row.budget * _STAYS // 100
-    if within_budget(row.values[start:], lower):
+    if within_budget(levelled(row.values[start:], _shifted(steps, start)), lower):
         return
     for begin, stop, anchor, accepted in _parts(row, start, released):
         inside = _shifted([step for step in steps if step.at < stop], begin)

@@ -203,7 +203,12 @@ def _conditions(benchmarks: Sequence[Benchmark], env: Environment) -> Section:
     ]
     rows += (("", f"not pinned: {name}: {why}") for name, why in lacking)
     if runs:
-        rows.append(("measured", f"{counted(runs, 'run')} under {tools} {env.fields.get('valgrind', '?')} in {took}"))
+        # Layouts and repetitions, or a second look at one that may be noisy, are runs of their own.
+        several = 1 < len(benchmarks) != runs
+        of = f" of {counted(len(benchmarks), 'benchmark')}" if several else ""
+        rows.append(
+            ("measured", f"{counted(runs, 'run')}{of} under {tools} {env.fields.get('valgrind', '?')} in {took}")
+        )
     if not all(item.processes_exact for item in benchmarks):
         rows.append(("processes", "not all counted exactly, see the warnings"))
     return Section(rows=tuple(rows))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -73,6 +73,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 _AS_ORDERED = [name for name in Orders._fields if name in Target.__struct_fields__]  # what the launcher gets as it is
 
 
+_Name = TypeVar("_Name", str, int)
+
+
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """One measured execution. `forked` says whether it was that of a child of the program; `jump` is the clock's (see Image).
 
@@ -85,6 +88,16 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     forked: bool = False
     jump: int | None = None
     report: bytes = b""
+
+
+def _shared_time(found: Mapping[_Name, Measurement], wall_ms: int) -> dict[_Name, Measurement]:
+    """Share the time of one execution out among what was measured in it, by the instructions counted."""
+    counts = {name: item.accounts.profile.counts().Ir for name, item in found.items()}
+    whole = max(sum(counts.values()), 1)
+    return {
+        name: replace(item, outcome=replace(item.outcome, wall_ms=wall_ms * counts[name] // whole))
+        for name, item in found.items()
+    }
 
 
 class Runner(Protocol):
@@ -155,16 +168,17 @@ class ValgrindRunner:
         if not ended:  # it is linked statically, for instance, or has started threads
             _UNFIT.add(target.executable)
             return []
-        share = replace(outcome, wall_ms=outcome.wall_ms // len(lines))
         found: list[Measurement | None] = []
         for pid, status in ended:
             try:
-                found.append(None if several and status else self._measured_sections(target, share, log, pid))
+                found.append(None if several and status else self._measured_sections(target, outcome, log, pid))
             except MeasurementError:
                 if not several:
                     raise
                 found.append(None)
-        return [*found, *[None] * (len(lines) - len(found))]
+        measured = {place: item for place, item in enumerate(found) if item is not None}
+        shared = _shared_time(measured, outcome.wall_ms)
+        return [shared.get(place) for place in range(len(lines))]
 
     def _measured_sections(self, target: Target, outcome: Outcome, log: str, child: int | None = None) -> Measurement:
         from cachegrind_bench.valgrind.section_parts import section_accounts
@@ -193,8 +207,8 @@ class ValgrindRunner:
         outcome, log = self.execute(target, Tool.CALLGRIND)
         with reading_out_files():
             regions = region_accounts(self.scratch.out, outcome, target.argv, calls=target.calls)
-        share = replace(outcome, wall_ms=outcome.wall_ms // max(1, len(regions)))
-        return {name: _measurement(Tool.CALLGRIND, share, log, accounts) for name, accounts in regions.items()}
+        found = {name: _measurement(Tool.CALLGRIND, outcome, log, accounts) for name, accounts in regions.items()}
+        return _shared_time(found, outcome.wall_ms)
 
     def execute(self, target: Target, tool: Tool, lines: Sequence[Sequence[str]] = ()) -> tuple[Outcome, str]:
         """Execute once under Valgrind, and leave its out files in the scratch directory; also return Valgrind's log.

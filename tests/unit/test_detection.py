@@ -186,6 +186,17 @@ def test_an_improvement_does_not_pass_for_room_to_creep() -> None:
     assert find_creep(values, steps, BUDGET) is not None
 
 
+@pytest.mark.parametrize("at", [60, 100, 165])
+def test_a_small_improvement_makes_no_room_wherever_it_came(at: int) -> None:
+    crept = [100_000 + 20 * min(number, 150) for number in range(175)]  # by 3 %
+    values = [value if number < at else value * 9_866 // 10_000 for number, value in enumerate(crept)]
+    steps = find_steps(values, LEAST)
+    assert [step.at for step in steps] == [at]
+    creep = find_creep(values, steps, BUDGET)
+    assert creep is not None
+    assert 1.027 < creep.after / creep.before < 1.031
+
+
 def test_levels_of_which_an_improvement_took_more_than_crept_are_no_creep() -> None:
     values = [1000 + number for number in range(30)] + [950] * 10
     steps = find_steps(values, LEAST)

@@ -259,6 +259,7 @@ def test_the_report_has_one_row_for_each_benchmark() -> None:
         "  sealed    fully (clock kept)\n"
         "  measured  3 runs under Cachegrind 3.24.0 in 2.5 s\n"
     )
+    assert "measured  3 runs of 2 benchmarks under" in as_table(benchmark(), noisy)
 
 
 def test_a_reason_why_many_failed_is_said_once_and_no_run_is_not_reported_as_measured() -> None:
