@@ -6,6 +6,7 @@ Around every execution runs what the user wants done there: --prepare before, --
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
@@ -30,13 +31,22 @@ from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 RECORDED = "when calls were recorded, "  # how warnings about that execution begin
 _FIRST_SLOT = 700  # of the folder that marks a preparation or clean-up as at work
 _GRACE_MS = 500  # for what writes its output (bash's `> >(tee log)`)
+_COMPLAINT = re.compile(
+    r"(?i)error|fail|denied|cannot|can't|unable|time(d )?-?out|refused|no such file|not permitted|read-only"
+)
+_NUMBER = re.compile(r"\d+")
+_SHOWN = 200
 _AGREES = 2  # instructions by which Callgrind's counts may differ from Cachegrind's where the execution was the same
 
 
 def measure(executions: Executions) -> Benchmark:
     """Measure as planned. MeasurementError if the command fails, times out or cannot be measured."""
     executions.warm_up()
-    benchmark = executions.benchmark(executions.whole())
+    measurements = executions.whole()
+    benchmark = executions.benchmark(measurements)
+    if executions.native is not None:
+        unlike = _unlike(executions.native, measurements[0].outcome)
+        benchmark = replace(benchmark, warnings=(*benchmark.warnings, *map(printable, unlike)))
     return executions.with_calls(benchmark) if executions.plan.call_tree else benchmark
 
 
@@ -58,13 +68,14 @@ class Executions:
         self.plan, self.runner, self.target = plan, runner, target_of(plan)
         self.env, self._progress, self._identify = env, progress, identify
         self._identity: Identity | None = None
+        self.native: Outcome | None = None  # of the last warm-up
         self._tool = Tool.CACHEGRIND if plan.collect.scope is Scope.PROCESS else Tool.CALLGRIND
 
     def warm_up(self) -> None:
         """Execute natively, as often as planned."""
         for number in range(self.plan.warmup):
             self._progress(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
-            outcome = self._warm_up()
+            self.native = outcome = self._warm_up()
             seal_of(self.plan, outcome, self.env)
             self.target = warmed_up(self.target, outcome)
             if starts_processes(outcome):
@@ -230,6 +241,22 @@ def _benchmark_of(
         branches=accounts.profile.branches(),
         iterations=counted.iterations,
     )
+
+
+def _unlike(native: Outcome, measured: Outcome) -> list[str]:
+    """Say that the program failed in some way under Valgrind only: what was measured may be how it deals with that."""
+    if native.exit_status != measured.exit_status:
+        ends = f"exit status {measured.exit_status} under Valgrind, and {native.exit_status} without"
+        return [f"the command ended with {ends}: it may have done other work"]
+    before, after = ([_NUMBER.sub("0", line) for line in _lines(outcome)] for outcome in (native, measured))
+    for line, plain in zip(_lines(measured), after, strict=True):
+        if _COMPLAINT.search(line) and plain not in before:
+            return [f"the command wrote this under Valgrind only, and may have done other work: {line[:_SHOWN]}"]
+    return []
+
+
+def _lines(outcome: Outcome) -> list[str]:
+    return outcome.tail.decode("utf-8", "backslashreplace").splitlines()
 
 
 def lower_median(measurements: Sequence[Measurement], model: CostModel) -> Measurement:

@@ -101,6 +101,18 @@ def test_a_command_with_setuid(cg_bench: CgBench, compile_c: CompileC) -> None:
         assert "--ignore-exit-status" not in finished.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "warning"),
+    [
+        ('echo took $$ ms, 0 errors; [ -z "$LD_PRELOAD" ] || echo cannot open cache', ": cannot open cache"),
+        ('[ -z "$LD_PRELOAD" ]', "exit status 1 under Valgrind, and 0 without"),
+    ],
+)
+def test_what_goes_wrong_under_valgrind_only_is_a_warning(cg_bench: CgBench, command: str, warning: str) -> None:
+    benchmark = cg_bench.run("sh", "-c", command, options=["--ignore-exit-status"]).benchmark
+    assert [warning in text for text in benchmark["warnings"] if "ignored" not in text] == [True]
+
+
 ZAP = 'void zap(void) { __asm__ volatile(".byte 0x62, 0xf1, 0x7d, 0x48, 0xef, 0xc0"); } int main(void) { zap(); return 0; }'
 
 
