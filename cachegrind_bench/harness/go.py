@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.go_command import after_go_test, parse_command
 from cachegrind_bench.harness.protocol import (
@@ -49,9 +51,8 @@ _FIELDS = (
 )
 # Before, Go executes one iteration for itself, but not for 1x, nor of a benchmark with b.Loop: so 2x is what is subtracted.
 _LOOP = Loop(
-    reported=r"^Benchmark\S*\s+(\d+)\s",
     words={number: (f"-test.benchtime={2 + number}x",) for number in (0, 1, 10, 100, 1000)},
-    native=("-test.benchtime=1x",),
+    native=("-test.benchtime=1x", "-test.v"),  # which says why a benchmark skips itself
     sections=Sections(
         begin=("before:testing.(*B).StartTimer", "before:testing.(*B).ResetTimer"),
         settle=("before:time.Now",),
@@ -60,6 +61,8 @@ _LOOP = Loop(
         finish=("before:testing.(*B).runN.func1", "before:testing.(*B).runN.deferwrap1"),
         patterns=("before:time.Now", "before:testing.(*B).*r*"),
         regular=True,  # a goroutine that is switched within StopTimer hides later calls of it from Callgrind
+        odd="a benchmark that skips itself when it is measured (its output says why), ends the program or reads the clock itself "
+        "cannot be counted",
     ),
     clock=PINNED_CLOCK._replace(step_ns=1000),
 )
@@ -130,8 +133,10 @@ def _specs(entry: Entry, found: Sequence[_Found]) -> Iterator[BenchmarkSpec]:
     names = [_joined(item.package.path.removeprefix(item.package.module).strip("/"), item.name) for item in found]
     times = Counter(names)
     for name, item in zip(names, found, strict=True):
+        # In what it writes itself, the same may precede it.
+        loop = replace(_LOOP, reported=rf"{re.escape(item.name)} *\t *(\d+)(?:\t|$)")
         whole = name if times[name] == 1 else _joined(item.package.path, item.name)
-        yield entry.spec(printable(whole), item.command, cwd=item.package.folder, loop=_LOOP, problem=item.problem)
+        yield entry.spec(printable(whole), item.command, cwd=item.package.folder, loop=loop, problem=item.problem)
 
 
 def _joined(package: str, name: str) -> str:

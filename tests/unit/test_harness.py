@@ -635,6 +635,12 @@ def test_benchmarks_of_go_are_those_that_run_whatever_they_print_or_report() -> 
     assert [spec.id for spec in found] == [
         f"Benchmark{name}" for name in ("Zero", "Sub/n=1", "Sub/a/b", "Dots", "Fails")
     ]
+    (loop,) = (spec.loop for spec in found if spec.id == "BenchmarkDots")
+    assert loop is not None
+    said_by_it = (
+        b"BenchmarkDots 7 7 ns/op\n..BenchmarkDots    \t     100\t 3 ns/op\nBenchmarkGhost \t 1\t 2 ns/op\nPASS\n"
+    )
+    assert (reported(loop, said_by_it), reported(loop, b"BenchmarkGhost  \t 1\t 2 ns/op\n")) == (100, None)
     assert "BenchmarkSkip is left out: it skips itself: a_test.go:3: no corpus" in said[-1]
     assert "BenchmarkSub/a is left out: the names of others begin with its name" in said[-2]
 

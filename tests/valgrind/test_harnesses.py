@@ -375,6 +375,8 @@ ODD_GO = {
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 )
 
@@ -404,6 +406,12 @@ func BenchmarkDots(b *testing.B) {
 
 func BenchmarkSkips(b *testing.B) { b.Skip("no corpus.txt") }
 
+func BenchmarkLate(b *testing.B) {
+	if !strings.Contains(strings.Join(os.Args, " "), "test2json") {
+		b.Skip("no network")
+	}
+}
+
 func BenchmarkWrong(b *testing.B) {
 	for i := 0; i < b.N; i++ {
 		work()
@@ -432,11 +440,14 @@ def test_all_benchmarks_of_go_are_measured_or_named_with_the_tags_of_the_build(c
     assert {name: item["status"] for name, item in found.items()} == {
         "BenchmarkZero": "ok",
         "BenchmarkDots": "ok",
+        "BenchmarkLate": "error",
         "BenchmarkWrong": "failed",
         "broken/BenchmarkB": "error",
         "panics/BenchmarkPanics": "failed",
     }
+    assert re.search(r"no network\n *\| --- SKIP: BenchmarkLate", finished.stderr)
     said = {name: item["error"] for name, item in found.items() if item["error"]}
+    assert "a benchmark that skips itself" in said["BenchmarkLate"]
     assert "wrong result" in said["BenchmarkWrong"]
     assert "undefined: missing" in said["broken/BenchmarkB"]
     assert "panic" in said["panics/BenchmarkPanics"]
