@@ -6,7 +6,7 @@ import re
 import shlex
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 
 from cachegrind_bench.config.suggestions import quoted
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.protocol import Harness, Listed, check_version, code_of, listed_once, output_of, text_of
 from cachegrind_bench.model.text import printable
 
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from cachegrind_bench.valgrind.options import Loop
 
 _VERSION = re.compile(r"[#@ ](\d+\.\d+\.\S+)")  # in the id of a package
+# Options of `cargo bench` that are followed by a value: of the words that are left, before -- as well, the first is a filter.
+_WITH_VALUE = re.compile(
+    "-[pjFZC]|--(package|exclude|jobs|bench|bin|example|test|features|target|target-dir|profile|message-format|manifest-path|config|color"
+    "|lockfile-path)"
+)
+_OURS = ("--no-run", "--message-format", "--manifest-path")
 _LISTED = re.compile(r"(.+): bench(?:mark)?")
 
 
@@ -42,22 +48,44 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True):
     executable: str | None = None
 
 
+def _options(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the words in front of -- by the name of the option that they belong to, and others by themselves."""
+    rest = iter(words)
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        yield name, [word, *([next(rest, "")] if _WITH_VALUE.fullmatch(name) and not equals else [])]
+
+
 class Cargo(Harness):
     """Benchmarks of a framework that is called `title`. An id begins with the name of its bench target.
 
-    `key` is that of the configuration, and `package` is a regular expression for the dependency.
+    `key` is that of the configuration, and `package` is a regular expression for the dependency. Of the framework's options,
+    `choosing` choose benchmarks, and `without_value` and others `with_value` mean nothing where iterations are counted.
     """
 
     key: ClassVar[str]
     title: ClassVar[str]
     package: ClassVar[bytes]
     tested: ClassVar[tuple[str, ...]]
+    choosing: ClassVar[tuple[str, ...]]
+    with_value: ClassVar[re.Pattern[str]]
+    without_value: ClassVar[re.Pattern[str]]
     list_words: ClassVar[tuple[str, ...]] = ("--bench", "--list")
     list_env: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def loop(self, program: mmap | bytes) -> Loop | None:
         """Return how the iterations of this program are counted, None if it is not one of this framework."""
+
+    def unfit(self, names: Sequence[str]) -> Mapping[str, str]:
+        """Return which of the listed names cannot be measured, and why."""
+        del names
+        return {}
+
+    @property
+    def unseen(self) -> str:
+        """Why no clock was read in a program that has its functions."""
+        return f"{self.title} ran no benchmark of this name, or the benchmark did not use the Bencher that it got"
 
     @abstractmethod
     def words(self, name: str) -> tuple[str, ...]:
@@ -72,7 +100,13 @@ class Cargo(Harness):
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take `cargo bench` with options, or a folder."""
-        return (".", *command[2:]) if tuple(command[:2]) == ("cargo", "bench") else tuple(command)
+        if Path(command[0]).name != "cargo":
+            return tuple(command)
+        if "bench" not in command:
+            hint = f"as in: --harness {self.key} -- cargo bench --features fast"
+            raise UsageError(f"--harness {self.key} does not know the command {shlex.join(command)}", hint=hint)
+        at = command.index("bench")
+        return (".", *command[1:at], *command[at + 1 :])
 
     def build(self, entry: Entry) -> str:
         """Return the command that builds all."""
@@ -82,6 +116,7 @@ class Cargo(Harness):
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Ask Cargo for its programs, and those of this framework for what they have."""
+        chosen = self._chosen(entry)
         programs = self._programs(entry, environ, note)
         targets = Counter(program.target.name for program in programs)
         found = Listed(entry)
@@ -112,12 +147,15 @@ class Cargo(Harness):
                     hint=hint if stripped else self._with(entry, "without LTO", "lto=false"),
                 )
             problem = f"{executable} did not list its benchmarks"
-            words, variables = (executable, *self.list_words), {**environ, **self.list_env}
+            words, variables = (executable, *self.list_words, *chosen), {**environ, **self.list_env}
             text = output_of(entry, words, variables, note, problem, cwd=folder)
             group = f"{folder.name}/{target}" if targets[target] > 1 else target
             names = [match[1] for line in text.splitlines() if (match := _LISTED.fullmatch(line))]
             env = (*entry.each.env, f"CARGO_MANIFEST_DIR={folder}")
-            for name in listed_once(entry, names, note):
+            unfit = self.unfit(names)
+            for name, why in unfit.items():
+                note(f"{entry.each.place}: {printable(name)} is left out: {why}")
+            for name in listed_once(entry, (name for name in names if name not in unfit), note):
                 identity = printable(f"{group}/{name.removeprefix(f'{target}::')}")
                 command = (executable, *self.words(name))
                 found.append(entry.spec(identity, command, cwd=folder, env=env, loop=loop))
@@ -130,15 +168,45 @@ class Cargo(Harness):
 
     def _with(self, entry: Entry, how: str, option: str) -> str:
         """Return advice to build with another option of the profile."""
-        value = shlex.join((*entry.keys[self.key], "--config", f"profile.bench.{option}"))
-        return f"build it {how}: {self.key} = {quoted(value)}"
+        words = list(entry.keys[self.key])
+        end = words.index("--") if "--" in words else len(words)
+        words[end:end] = ["--config", f"profile.bench.{option}"]
+        return f"build it {how}: {self.key} = {quoted(shlex.join(words))}"
 
     def _folder(self, entry: Entry) -> Path:
         return entry.each.cwd / str(entry.keys[self.key][0])
 
     def _cargo(self, entry: Entry, *options: str) -> tuple[str, ...]:
-        folder, *others = entry.keys[self.key]
-        return ("cargo", "bench", "--no-run", f"--manifest-path={folder}/Cargo.toml", *options, *others)
+        folder, *words = entry.keys[self.key]
+        words = words[: words.index("--")] if "--" in words else words
+        toolchain = [word for word in words if word.startswith("+")]
+        manifest, others = f"{folder}/Cargo.toml", list[str]()
+        for name, value in _options(word for word in words if word not in toolchain):
+            if name == "--manifest-path":
+                manifest = value[-1].removeprefix(f"{name}=")
+            elif name not in _OURS and name.startswith("-"):
+                others += value
+        return ("cargo", *toolchain, "bench", "--no-run", f"--manifest-path={manifest}", *options, *others)
+
+    def _chosen(self, entry: Entry) -> tuple[str, ...]:
+        """Return the words that choose benchmarks of a program. UsageError for an option of the framework that is not known."""
+        words = list(entry.keys[self.key][1:])
+        end = words.index("--") if "--" in words else len(words)
+        found = [name for name, _ in _options(words[:end]) if not name.startswith(("-", "+"))]
+        rest = iter(words[end + 1 :])
+        for word in rest:
+            name, equals, _ = word.partition("=")
+            if self.with_value.fullmatch(name):
+                value = [] if equals else [next(rest, "")]
+                found += [word, *value] if name in self.choosing else []
+            elif name in self.choosing or not name.startswith("-"):
+                found.append(word)
+            elif not self.without_value.fullmatch(name):
+                raise UsageError(
+                    f"{entry.each.place}: {self.title}'s option {name} is not known to cg-bench",
+                    hint=f"of what follows --, filters, {', '.join(self.choosing)} choose benchmarks",
+                )
+        return tuple(found)
 
     def _programs(self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> list[_Message]:
         """Return what Cargo says of its bench targets, in the order of their packages and names."""

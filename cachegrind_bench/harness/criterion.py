@@ -1,14 +1,32 @@
-"""Benchmarks of Criterion (Rust), from 0.3 on: `Bencher` calls `Instant::now` and `Instant::elapsed` around what it measures.
+"""Benchmarks of Criterion (Rust), from 0.3 on: `Bencher` starts and ends its `Measurement` around what it measures.
 
-With --profile-time it executes one iteration, two more as a second has not passed, then as many as its clock says are left; no
-statistics follow. The clock jumps after the second iteration, by what that cost: so one execution is enough.
+**How many iterations.** With --profile-time T, `Bencher` is called with one iteration, and with two as a second has not
+passed; then once more, with as many as its clock says are left of T; no statistics follow. The clock is pinned and jumps in the
+second call, by J: the first two calls, three iterations, took J + s, where s is what the clock moved else. So what is left is
+(T - J - s) / ((J + s) / 3) = 3 T / (J + s) - 3 iterations, rounded down. T is 4212 s, and that is 100.9, 10.5 and 1.5 for the J
+below, and for s = 1 s it is 100.07, 10.51 and 1.50: so s does not matter below a second. A reading of the clock moves it
+by 0.1 ms, which is 10,000 readings by whatever else reads it. What sleeps moves it as well; the clock does not jump if 0.3 s
+have passed before it would, in at least half of what s is made of, and without a jump nothing is counted.
+
+**Which readings are Bencher's.** Code of a benchmark, a profiler and tokio's threads read `Instant` as well, so neither the order nor
+the number of readings says which are Bencher's, and Callgrind cannot tell readings by their caller. But Bencher reads it in
+`WallTime::start` and `WallTime::end`, which nothing else calls. The compiler inlines neither, since they are in another crate than the
+generic functions that call them, unless LTO does. What lies between the two is counted. The functions of `Bencher` itself are
+never inlined: they say where the second call begins, for the jump, and where the third does, the only one that counts.
+
+`iter_custom` has no start and no end: the benchmark reads `Instant` itself. There the order has to do: the one of Bencher, those of
+the benchmark in pairs, and the one of Bencher. With one iteration there is one pair. If there are more, one of them may be
+set-up, and nothing is counted.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.harness.cargo import Cargo
 from cachegrind_bench.harness.protocol import exactly
@@ -19,22 +37,31 @@ if TYPE_CHECKING:
     from mmap import mmap
 
 # In the symbol table, mangled in the old way (with a hash at its end) or in the new one.
-_INSTANT = re.compile(rb"\0(_(?:ZN|R)[\w.$]*3std4time[\w.$]*7Instant(3now|7elapsed)(?:17h[0-9a-f]{16}E)?)(?=\0)")
-_PLACES = (("after", b"3now"), ("before", b"7elapsed"))
-# Bencher reads the clock when it begins, around each batch, and when it ends; twice for the warm-up, once for the rest.
-_ORDER = "(b(be)+e){3}"
-# Which time `elapsed` is entered after the second iteration, and also after the third if both are in one batch.
-_TURN = 3
+_HASH = rb"(?:17h[0-9a-f]{16}E)?(?=\0)"
+_WALL_TIME = re.compile(
+    rb"\0(_(?:ZN|R)[\w.$]*criterion[\w.$]*WallTime[\w.$]*Measurement[\w.$]*(5start|3end)" + _HASH + rb")"
+)
+_INSTANT = re.compile(rb"\0(_(?:ZN|R)[\w.$]*3std4time[\w.$]*7Instant(3now|7elapsed)" + _HASH + rb")")
+# Not closures in them, where AsyncBencher's futures are.
+_BENCHER = re.compile(
+    rb"\0(_ZN9criterion7bencher[\w.$]*Bencher[\w.$]*\d+iter\w*17h[0-9a-f]{16}E(?:\.llvm\.\d+)?"
+    rb"|_RINvM\w*9criterion7bencher\w*Bencher\w*)(?=\0)"
+)
+_WHEN = {b"5start": "after", b"3end": "before", b"3now": "after", b"7elapsed": "before"}
+_ODD = (
+    "a set-up of iter_custom that is timed as well, a benchmark that sleeps, reads the clock thousands of times or ends its program, and a "
+    "measurement of its own (not wall time) cannot be counted"
+)
+_LONGEST_NAME = 100
+_NUMBERED = re.compile(r"(.+) #\d+")
 _SECONDS = 4212
-# By numbers of iterations, the seconds of a warm-up after which as many times a third of it are left; each reading adds 0.3 s,
-# six or, if each iteration is a batch, eight times. That leaves 100.2 to 100.7, 10.5 and 1.5 iterations, rounded down.
-_JUMPS = {100: 120, 10: 934, 1: 2806}
+_JUMPS = {100: 121.6, 10: 934, 1: 2806}  # by numbers of iterations, in seconds
 _MOST_IR = 20_000_000  # of two iterations (of one if each is a batch), as many times
 _CLOCK = PINNED_CLOCK._replace(
-    step_ns=3 * 10**8,
-    turn=_TURN,
+    step_ns=10**5,
+    most_ns=3 * 10**8,
     jumps=tuple(
-        (_MOST_IR // number if number > 1 else sys.maxsize, seconds * 10**9) for number, seconds in _JUMPS.items()
+        (_MOST_IR // number if number > 1 else sys.maxsize, int(seconds * 10**9)) for number, seconds in _JUMPS.items()
     ),
 )
 
@@ -46,27 +73,58 @@ class Criterion(Cargo):
     title = "Criterion"
     tested = ("0.3", "0.5", "0.7", "0.8")
     package = b"(codspeed-criterion-compat|criterion)"
+    choosing = ("--exact", "--ignored")
+    with_value = re.compile(
+        "-[sb]|--(color|save-baseline|baseline|baseline-lenient|load-baseline|sample-size|warm-up-time|measurement-time|nresamples"
+        "|noise-threshold|confidence-level|significance-level|profile-time|plotting-backend|output-format)"
+    )
+    without_value = re.compile("-[vqn]|--(bench|verbose|quiet|quick|noplot|discard-baseline|nocapture|show-output)")
 
     def words(self, name: str) -> tuple[str, ...]:
-        """Choose by a regular expression."""
-        return ("--bench", exactly(name))
+        """Choose by a regular expression. A name that is longer than 100 bytes is listed cut, with three dots."""
+        cut = name.removesuffix("...")
+        long = cut != name and len(cut.encode()) > _LONGEST_NAME - 4  # as a letter of up to four bytes is not cut
+        return ("--bench", f"{exactly(cut).removesuffix('$')}.+" if long else exactly(name))
+
+    def unfit(self, names: Sequence[str]) -> Mapping[str, str]:
+        """A name that is listed once more gets a number, and the filter does not know it so."""
+        numbered = {name: match[1] for name in names if (match := _NUMBERED.fullmatch(name)) and match[1] in names}
+        return dict.fromkeys([*numbered.values(), *numbered], "its name, or the first 100 bytes of it, is listed twice")
 
     def loop(self, program: mmap | bytes) -> Loop | None:
         """Look for the clock in the symbol table."""
         if program.find(b"9criterion7bencher") < 0:
             return None
-        names: dict[bytes, list[str]] = {}
-        for match in _INSTANT.finditer(program):
-            names.setdefault(match[2], []).append(match[1].decode())
-        begin, end = (tuple(f"{when}:{name}" for name in sorted(set(names.get(key, ())))) for when, key in _PLACES)
+        wall_time, instant = _places(program, _WALL_TIME), _places(program, _INSTANT)
+        reset = tuple(sorted({f"before:{match[1].decode()}" for match in _BENCHER.finditer(program)}))
+        begin, end, order = instant[b"3now"], instant[b"7elapsed"], "rb(be)e(rb(be)+e){2}"
+        by_instant = Sections(begin=begin, end=end, reset=reset, order=order, odd=_ODD, unseen=self.unseen)
+        begin, end, order = wall_time[b"5start"], wall_time[b"3end"], "rbe(r(be)+){2}"
+        by_measurement = replace(by_instant, begin=begin, end=end, order=order, other=by_instant)
+        sections = by_measurement if by_measurement.begin and by_measurement.end else by_instant
+        kinds = [sections, *([] if sections.other is None else [sections.other])]
         words = ("--profile-time", str(_SECONDS))
         return Loop(
             words=dict.fromkeys(_JUMPS, words),
             rehearsal=(*self.words(""), *words),
             native=("--test",),
-            sections=Sections(begin=begin, end=end, lone=2, order=_ORDER),
-            clock=_CLOCK._replace(triggers=tuple(f"--dump-{place.replace(':', '=')}" for place in end)),
+            sections=sections,
+            clock=_CLOCK._replace(
+                calls=_dumps(reset), kinds=tuple((_dumps(kind.begin), _dumps(kind.end)) for kind in kinds)
+            ),
         )
+
+
+def _places(program: mmap | bytes, names: re.Pattern[bytes]) -> dict[bytes, tuple[str, ...]]:
+    """Return where the clock is read, by the functions' own names."""
+    found: dict[bytes, set[str]] = {name: set() for name in _WHEN}
+    for match in names.finditer(program):
+        found[match[2]].add(f"{_WHEN[match[2]]}:{match[1].decode()}")
+    return {name: tuple(sorted(places)) for name, places in found.items()}
+
+
+def _dumps(places: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"--dump-{place.replace(':', '=')}" for place in places)
 
 
 HARNESS = Criterion()

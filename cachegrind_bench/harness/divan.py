@@ -28,6 +28,12 @@ class Divan(Cargo):
     title = "Divan"
     package = b"divan"
     tested = ("0.1.21",)
+    choosing = ("--exact", "--skip")
+    with_value = re.compile(
+        "--(skip|color|sort|sortr|timer|sample-count|sample-size|threads|min-time|max-time|skip-ext-time|items-count|bytes-count"
+        "|bytes-format|chars-count|cycles-count)"
+    )
+    without_value = re.compile("--(bench|nocapture|show-output)")
     list_words = ("--bench", "--list", "--format", "terse")
     list_env = {"NEXTEST": "1"}  # noqa: RUF012 - without it, Divan does not know the option
 
@@ -48,6 +54,7 @@ class Divan(Cargo):
                 end=calls,
                 skip=2,  # the first sample, and what lies between the two
                 order="(be){4}",
+                unseen=self.unseen,
             ),
             clock=PINNED_CLOCK,
         )

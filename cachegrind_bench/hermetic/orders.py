@@ -37,8 +37,10 @@ class Command(NamedTuple):
 class Clock(NamedTuple):
     """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading; by `later_ns` more after `turn` readings.
 
-    With `jumps`, it jumps once, when Callgrind has written a part for the `turn`th time for one of the `triggers`: by what that part
-    cost. Each jump has the most instructions that it is for, and nanoseconds.
+    With `jumps`, it jumps once: in the second of the calls that begin with a part of Callgrind's for one of the triggers `calls`, where
+    the first section ends, by what that section cost. Each jump has the most instructions that it is for, and nanoseconds. `kinds`
+    are the triggers that begin and end a section; of several, the first that ends one in the first call. It does not jump
+    where more than `most_ns` have passed since the first call began.
     """
 
     epoch_ns: int
@@ -46,7 +48,9 @@ class Clock(NamedTuple):
     turn: int = 0
     later_ns: int = 0
     jumps: tuple[tuple[int, int], ...] = ()
-    triggers: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    kinds: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    most_ns: int = 0
 
     def passed_ns(self, readings: int) -> int:
         """Return the time that this number of readings takes."""

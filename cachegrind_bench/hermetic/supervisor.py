@@ -125,6 +125,7 @@ class Supervisor:
 
     def _answer(self, ident: int, name: str, thread: int, args: list[int]) -> tuple[bool, int]:
         """Return (whether we answer instead of the kernel, the value)."""
+        answered = False
         if self._recorder is not None and self._recorder.take(name, thread, args):
             return False, 0
         if name in TO_THREADS and (target := args[TO_THREADS[name]] & _INT) and group_of(target) in self._not_to_stop:
@@ -150,10 +151,10 @@ class Supervisor:
         elif self._time is not None and name in CALLS:
             return self._tell_time(ident, thread, name, args, self._time)
         elif self.waits is not None and (name in TIMERS or name in TIMEOUTS):
-            self._wait(self.waits, ident, name, thread, args)
+            answered = self._wait(self.waits, ident, name, thread, args)
         else:
             self._follow(name, thread, args)
-        return False, 0
+        return answered, 0
 
     def _follow(self, name: str, thread: int, args: list[int]) -> None:
         if name == "clone" and args[0] & CLONE_THREAD:
@@ -192,12 +193,16 @@ class Supervisor:
         if self._time is not None and self._time.clock.jumps and process.image.parent == 0:
             self._time.waited_ns = 0  # what its children wait for is not what the next one begins with
 
-    def _wait(self, waits: Waits, ident: int, name: str, thread: int, args: list[int]) -> None:
+    def _wait(self, waits: Waits, ident: int, name: str, thread: int, args: list[int]) -> bool:
+        """Return whether we answer instead of the kernel."""
+        if name == "setitimer" and args[0] & _INT and self._time is not None and self._time.clock.jumps:
+            return True  # a profiler's, of CPU time: on such a clock it never ends, and interrupts no benchmark
         process = self._processes.of_thread(thread)
         if name in TIMERS:
             waits.note_timer(name, thread, args, process)
         elif waits.hold(ident, thread, name, args, process):
             raise _AlreadySentError  # or will be
+        return False
 
     # Randomness
 

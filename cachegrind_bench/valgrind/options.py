@@ -110,10 +110,11 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     Each is written as `before:NAME` or `after:NAME`, for its entry or its return. A section is what lies between the last
     `begin` and the next `end`; where a `settle` follows the `begin`, it begins there. At a `reset` all so far is forgotten, and
     after a `finish` nothing counts until the next `reset`. Where `share[1]` benchmarks run one after the other, each
-    has as many sections, and those of number `share[0]` count. The first `skip` of these do not count. A second `end` in
-    a row ends a warm-up: sections up to the `lone`th of these do not count. `order` is a regular
-    expression for what must happen, by first letters; `regular`: each iteration must have as many sections, as some may not be seen. `odd` says what else may have happened. `patterns` are places with wildcards that cover these, for names
-    that have a `*` or `?`: of two patterns that begin alike, Callgrind 3.19 finds one only. `unseen` says what a user can do
+    has as many sections, and those of number `share[0]` count. The first `skip` of these do not count. `order` is a regular
+    expression for what must happen, by first letters; `odd` says what else may have happened. `regular`: each iteration must have as
+    many sections, as some may not be seen. `patterns` are places with wildcards that cover these, for names
+    that have a `*` or `?`: of two patterns that begin alike, Callgrind 3.19 finds one only. `other` is what holds instead where no
+    section began. `unseen` says what a user can do
     about a program in which none of these functions was called.
     """
 
@@ -124,7 +125,6 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     finish: tuple[str, ...] = ()
     share: tuple[int, int] = (0, 1)
     skip: int = 0
-    lone: int = 0
     order: str = ""
     odd: str = (
         "code that reads the clock or sleeps itself, a program that ends in its benchmark, or a measurement of its own (not "
@@ -132,6 +132,7 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     )
     regular: bool = False
     patterns: tuple[str, ...] = ()
+    other: Sections | None = None
     unseen: str = (
         "the program is stripped, or LTO has inlined the functions by which the framework starts and stops its clock: build it "
         "without -s and -flto"
@@ -141,7 +142,8 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     def dumps(self) -> tuple[str, ...]:
         """Callgrind's options that have it write out what it counted there."""
         places = self.patterns or dict.fromkeys((*self.begin, *self.settle, *self.end, *self.reset, *self.finish))
-        return tuple(f"--dump-{when}={name}" for when, _, name in (place.partition(":") for place in places))
+        own = (f"--dump-{when}={name}" for when, _, name in (place.partition(":") for place in places))
+        return tuple(dict.fromkeys((*own, *(() if self.other is None else self.other.dumps))))
 
 
 # What the iterations of a number that is kept may cost: as much as a minute. An iteration may become a hundred times dearer before

@@ -52,6 +52,8 @@ def section_accounts(
     for _, group in groupby(sorted(written, key=_process), key=_process):
         files = list(group)
         heads = sorted((part_head(file.path) for file in files), key=lambda head: head.part)
+        if sections.other is not None and not _triggers(sections.begin).intersection(head.trigger for head in heads):
+            sections = sections.other
         found = timed(heads, sections)
         number, order = number + len(found.sections), order + found.order
         code = read_code(out, files[0].pid)
@@ -77,7 +79,7 @@ class Timed(msgspec.Struct, kw_only=True):
 def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
     """Return the parts of one process that belong to sections, given in their order; none if they cannot be shared out."""
     places = {name: _triggers(getattr(sections, name)) for name in ("begin", "end", "finish", "reset", "settle")}
-    found, finished, lone = Timed(), False, sections.lone
+    found, finished = Timed(), False
     current: list[PartHead] | None = None  # what belongs to the section that has begun
     settled = True
     for head in heads:
@@ -90,8 +92,6 @@ def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
         if "end" in events and current is not None:
             found.sections.append(current)
             current = None
-        elif "end" in events and lone:
-            found.sections, lone = [], lone - 1
         if "begin" in events and not finished:
             current, settled = [], False
         elif "settle" in events and current is not None and not settled:

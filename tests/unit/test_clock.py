@@ -6,6 +6,8 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
+import pytest
+
 from cachegrind_bench.hermetic.clock import PinnedTime
 from cachegrind_bench.hermetic.fake_proc import statistics, substitute, uptime
 from cachegrind_bench.hermetic.images import Process, ProcessTable
@@ -77,16 +79,41 @@ def test_a_child_goes_on_where_its_parent_forked() -> None:
     assert (child.ticks, child.born) == (7, 7)
 
 
-def test_a_clock_jumps_once_by_what_callgrind_has_counted_there(tmp_path: Path) -> None:
-    jumps = ((50, 100 * SECOND), (60, 200 * SECOND), (1 << 62, 300 * SECOND))
-    clock = Clock(0, SECOND, turn=2, jumps=jumps, triggers=("--dump-before=end",))
+HEAD = "# callgrind format\ncmd:  /bin/words --bench\n\ndesc: Trigger: --dump-{}\n\nevents: Ir Dr\nsummary: {} 7\n"
+KINDS = ((("--dump-after=start",), ("--dump-before=end",)), (("--dump-after=now",), ("--dump-before=elapsed",)))
+FIRST = "before=iter:5 after=now:1 after=start:2 before=end:99 before=elapsed:3 before=iter:7"
+JUMPS = ((50, 100 * SECOND), (60, 200 * SECOND), (1 << 62, 300 * SECOND))
+
+
+@pytest.mark.parametrize(
+    ("parts", "jumped", "at"),
+    [
+        # The second call's first section: 12 and 45, as something else read the clock in it.
+        (
+            f"before=elapsed:9 before=elapsed:9 {FIRST} after=now:80 after=start:9 after=now:12 before=end:45 before=end:1",
+            1,
+            12,
+        ),
+        # No start and no end: it reads the clock itself.
+        ("before=iter:5 after=now:1 after=now:1 before=elapsed:70 before=iter:7 after=now:1 before=elapsed:61", 2, 7),
+        ("before=elapsed:1 before=elapsed:1 before=end:1", None, 0),  # no call has begun
+        (
+            f"before=iter:1 before=end:1 {'after=now:1 ' * 97} before=iter:1 before=end:1",
+            None,
+            0,
+        ),  # too much time has passed
+    ],
+)
+def test_a_clock_jumps_once_by_what_callgrind_has_counted_there(
+    tmp_path: Path, parts: str, jumped: int | None, at: int
+) -> None:
+    clock = Clock(0, SECOND, jumps=JUMPS, calls=("--dump-before=iter",), kinds=KINDS, most_ns=90 * SECOND)
     pinned, process = PinnedTime(clock, str(tmp_path)), Process(b"", Image(os.getpid(), "", [], 0, forked=False), 0)
-    head = "# callgrind format\ncmd:  /bin/words --bench\n\ndesc: Trigger: --dump-{}\n\nevents: Ir Dr\nsummary: {} 7\n"
-    parts = [("before=end", 5), ("after=begin", 70), ("before=end", 60), ("before=end", 80)]
-    (tmp_path / "out.1.1").write_text(head.format("before=end", 5))  # of another process
+    (tmp_path / "out.1.1").write_text(HEAD.format("before=iter", 5))  # of another process
     shown = [pinned.read(process, 0)]
-    for number, part in enumerate(parts, 1):
-        (tmp_path / f"out.{os.getpid()}.{number}").write_text(head.format(*part))
+    for number, part in enumerate(parts.split(), 1):
+        (tmp_path / f"out.{os.getpid()}.{number}").write_text(HEAD.format(*part.split(":")))
         shown.append(pinned.read(process, 0))
-    assert shown == [SECOND, 2 * SECOND, 3 * SECOND, 204 * SECOND, 205 * SECOND]
-    assert process.image.jump == 1
+    assert process.image.jump == jumped
+    jump_s = 0 if jumped is None else JUMPS[jumped][1] // SECOND
+    assert shown == [(place + 1 + (jump_s if place >= at else 0)) * SECOND for place in range(len(shown))]

@@ -14,7 +14,7 @@ import pytest
 
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness import catch2, google_benchmark, jmh, node, protocol, tinybench, vitest
+from cachegrind_bench.harness import catch2, criterion, google_benchmark, jmh, node, protocol, tinybench, vitest
 from cachegrind_bench.harness.go_command import parse_command
 from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
@@ -280,6 +280,80 @@ def test_what_cargo_does_not_write_is_passed_over(line: str) -> None:
         MeasurementError, match=r"Cargo built no benchmarks of Criterion|cannot read (pipe|/dev/zero|a\x00)$"
     ):
         listed_with('[[benchmark]]\ncriterion = "."\n')
+
+
+@pytest.mark.parametrize(
+    ("command", "asked", "chosen"),
+    [
+        ("cargo bench --features x --bench y -- sort --save-baseline z", "--features x --bench y", "sort"),
+        ("cargo +nightly --locked bench -p a --profile fast sort", "--locked -p a --profile fast", "sort"),
+        ("cargo bench --no-run --message-format short -- --sample-size=10 --exact sort -n", "", "--exact sort"),
+        ("cargo bench --manifest-path=./Cargo.toml --quiet", "--quiet", ""),
+        ("cargo bench --manifest-path ./Cargo.toml -j 2 a -- b", "-j 2", "a b"),
+    ],
+)
+def test_cargo_builds_as_the_command_says_and_its_filters_choose(command: str, asked: str, chosen: str) -> None:
+    bench = Path("parse")
+    bench.write_text('#!/bin/sh\n# 9criterion7bencher CLOCK\necho "$@" > listed\necho "a: bench"\n', encoding="utf-8")
+    names = "\0_ZN3std4time7Instant3now17h0123456789abcdefE\0_ZN3std4time7Instant7elapsed17h0123456789abcdefE\0"
+    bench.write_text(bench.read_text(encoding="utf-8").replace("CLOCK", names), encoding="utf-8")
+    bench.chmod(0o755)
+    target = {"name": "parse", "kind": ["bench"]}
+    built = {"executable": str(bench.absolute()), "manifest_path": str(Path.cwd() / "Cargo.toml"), "target": target}
+    on_path("cargo", f"""echo "$@" > asked\necho '{json.dumps(built)}'""")
+    entry = protocol.entry_of("criterion", command.split(), Path.cwd())
+    environ = {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"}
+    assert [spec.id for spec in protocol.harness_of("criterion").listed(entry, environ, print)] == ["parse/a"]
+    toolchain = "+nightly " if "+nightly" in command else ""
+    words = f"{toolchain}bench --no-run --manifest-path=./Cargo.toml --message-format=json {asked}"
+    assert Path("asked").read_text(encoding="utf-8").split() == words.split()
+    assert Path("listed").read_text(encoding="utf-8").split() == f"--bench --list {chosen}".split()
+
+
+def test_an_option_of_a_framework_that_is_not_known_is_refused_by_name() -> None:
+    entry = protocol.entry_of("divan", ["cargo", "bench", "--", "--ignored"], Path.cwd())
+    with pytest.raises(UsageError, match="Divan's option --ignored is not known to cg-bench"):
+        protocol.harness_of("divan").listed(entry, {"PATH": "/bin"}, print)
+    with pytest.raises(UsageError, match="--harness divan does not know the command cargo criterion"):
+        protocol.entry_of("divan", ["cargo", "criterion"], Path.cwd())
+
+
+def test_a_name_that_criterion_lists_cut_is_chosen_by_how_it_begins() -> None:
+    harness = protocol.harness_of("criterion")
+    assert isinstance(harness, criterion.Criterion)
+    assert harness.words("a...")[1] == r"^a\.\.\.$"
+    assert harness.words(f"{'a' * 100}...")[1] == f"^{'a' * 100}.+"
+    assert harness.words(f"{'ä' * 49}a...")[1] == f"^{'ä' * 49}a.+"
+    unfit = harness.unfit(["a", "a #2", "b #2", "c"])
+    assert unfit == dict.fromkeys(["a", "a #2"], "its name, or the first 100 bytes of it, is listed twice")
+
+
+ONE = "\0_ZN9criterion7bencher16Bencher$LT$M$GT$4iter17h0123456789abcdefE"
+TWO = "\0_RINvMs_NtCsX_9criterion7bencherNtB_7Bencher12iter_batchedppE"
+CLOSURE = "\0_ZN9criterion7bencher21AsyncBencher$LT$A$C$M$GT$4iter28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE"
+READINGS = "\0_ZN3std4time7Instant3now17h0123456789abcdefE\0_ZN3std4time7Instant7elapsed17h0123456789abcdefE"
+OLD = "_ZN88_$LT$criterion..measurement..WallTime$u20$as$u20$criterion..measurement..Measurement$GT$"
+NEW = "_RNvXs_NtCsX_9criterion11measurementNtB_8WallTimeNtB_11Measurement"
+
+
+@pytest.mark.parametrize(
+    "names", [[f"{OLD}5start17h{'0' * 16}E", f"{OLD}3end17h{'0' * 16}E"], [f"{NEW}5start", f"{NEW}3end"]]
+)
+def test_the_functions_by_which_criterion_measures_are_preferred_to_its_clock(names: list[str]) -> None:
+    program = f"{ONE}{TWO}{CLOSURE}{READINGS}"
+    loop = criterion.HARNESS.loop(f"{program}\0".encode())
+    assert loop is not None
+    assert loop.sections is not None
+    assert loop.sections.begin == ("after:_ZN3std4time7Instant3now17h0123456789abcdefE",)
+    assert loop.sections.reset == (f"before:{TWO[1:]}", f"before:{ONE[1:]}")
+    with_measurement = criterion.HARNESS.loop("\0".join([program, *names, ""]).encode())
+    assert with_measurement is not None
+    assert with_measurement.sections is not None
+    assert (with_measurement.sections.begin, with_measurement.sections.end) == (
+        (f"after:{names[0]}",),
+        (f"before:{names[1]}",),
+    )
+    assert with_measurement.sections.other == loop.sections
 
 
 def test_parameters_of_jmh_without_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from cachegrind_bench.valgrind.section_parts import scaled, timed
 
 STATE = Sections(begin=("after:start", "after:resume"), end=("before:pause", "before:stop"), reset=("after:start",))
 PAIRS = Sections(begin=("after:now",), end=("before:elapsed",), skip=1)
-WARMED = Sections(begin=("after:now",), end=("before:elapsed",), lone=2)
+CALLS = Sections(begin=("after:now",), end=("before:elapsed",), reset=("before:iter",))
 TIMER = Sections(
     begin=("before:Start", "before:Reset"),
     settle=("before:Now",),
@@ -40,11 +40,11 @@ SHARED = Sections(begin=("after:start",), end=("before:stop",), share=(1, 2), sk
         pytest.param(PAIRS, ">now >now <elapsed <elapsed >now >now <elapsed", [7], 1, id="all after the first"),
         pytest.param(PAIRS, ">now >now <elapsed >now <elapsed >now <elapsed", [5, 7], 2, id="batches"),
         pytest.param(
-            WARMED,
-            ">now >now <elapsed <elapsed >now >now <elapsed >now <elapsed <elapsed >now >now <elapsed <elapsed",
-            [13],
+            CALLS,
+            "<iter >now >now <elapsed <elapsed <iter >now >now <elapsed >now <elapsed <elapsed <iter >now >now <elapsed <elapsed",
+            [16],
             1,
-            id="all after two that are warm-ups, whatever batches they have",
+            id="the last of three calls, whatever batches they have",
         ),
         pytest.param(TIMER, "<Reset <Start <Now <Stop <Done", [4], 1, id="what the start itself does is left out"),
         pytest.param(TIMER, "<Reset <Start <Now <Reset <Now <Stop <Done", [6], 1, id="from the last reset on"),
