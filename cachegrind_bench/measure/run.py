@@ -34,7 +34,7 @@ _GRACE_MS = 500  # for what writes its output (bash's `> >(tee log)`)
 _COMPLAINT = re.compile(
     r"(?i)error|fail|denied|cannot|can't|unable|time(d )?-?out|refused|no such file|not permitted|read-only"
 )
-_NUMBER = re.compile(r"\d+")
+_VARIES = re.compile(r"\d+|[^\s'\"]*/")  # numbers, and folders: what a shell starts has its whole path as its name
 _SHOWN = 200
 _AGREES = 2  # instructions by which Callgrind's counts may differ from Cachegrind's where the execution was the same
 
@@ -248,7 +248,7 @@ def _unlike(native: Outcome, measured: Outcome) -> list[str]:
     if native.exit_status != measured.exit_status:
         ends = f"exit status {measured.exit_status} under Valgrind, and {native.exit_status} without"
         return [f"the command ended with {ends}: it may have done other work"]
-    before, after = ([_NUMBER.sub("0", line) for line in _lines(outcome)] for outcome in (native, measured))
+    before, after = ([_VARIES.sub("", line) for line in _lines(outcome)] for outcome in (native, measured))
     for line, plain in zip(_lines(measured), after, strict=True):
         if _COMPLAINT.search(line) and plain not in before:
             return [f"the command wrote this under Valgrind only, and may have done other work: {line[:_SHOWN]}"]
