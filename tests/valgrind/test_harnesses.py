@@ -119,7 +119,7 @@ def test_criterion_is_counted_for_one_warm_iteration(cg_bench: CgBench, criterio
     )
     # The only iteration finds no memory that was freed.
     assert abs(one["words/count"]["counts"]["Ir"] / (1000 * toggled.counts["Ir"]) - 1) < 0.08
-    one_per_cent_is_found_and_preparation_is_not(cg_bench, "criterion = '.'", "words/work")
+    planted_rounds_are_found_and_blamed(cg_bench, "criterion = '.'", "words/work")
 
 
 @pytest.mark.slow
@@ -169,7 +169,7 @@ def test_divan_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
     ir = [item["counts"]["Ir"] for item in one.values()]
     assert ir[0] < ir[3] / 10  # neither making the inputs nor dropping the outputs
     assert (ir[2] - ir[1]) / (99_990 * 1000) == pytest.approx(6, rel=1e-3)  # for each round
-    one_per_cent_is_found_and_preparation_is_not(cg_bench, "divan = '.'", "sums/work")
+    planted_rounds_are_found_and_blamed(cg_bench, "divan = '.'", "sums/work")
 
 
 @pytest.mark.slow
@@ -182,33 +182,24 @@ def test_catch2_is_counted_for_one_warm_iteration(cg_bench: CgBench, tmp_path: P
     assert {item["iterations"] for item in one.values()} == {10}
     small, large, half = (item["counts"]["Ir"] for item in one.values())
     assert (large - small) / 900 == (large - half) / 500  # so many more rounds
-    one_per_cent_is_found_and_preparation_is_not(cg_bench, f"catch2 = '{program}'", "sums, all of [them]/work")
+    planted_rounds_are_found_and_blamed(cg_bench, f"catch2 = '{program}'", "sums, all of [them]/work")
 
 
-def one_per_cent_is_found_and_preparation_is_not(
-    cg_bench: CgBench, entry: str, identity: str, *, spread: float = 0
+def planted_rounds_are_found_and_blamed(
+    cg_bench: CgBench, entry: str, identity: str, *, blamed: str = "work", within: float = 0.01
 ) -> None:
-    """Compare with base.json what the same program does with more work in an iteration, and in what precedes it."""
-    before, prepared = changed(cg_bench, entry, identity, "SETUP=200000")
-    assert prepared == pytest.approx(before, rel=spread, abs=0)
-    one_per_cent_is_blamed(cg_bench, entry, identity)
-
-
-def one_per_cent_is_blamed(cg_bench: CgBench, entry: str, identity: str, *variables: str, blamed: str = "work") -> None:
-    """Compare with base.json what the same program does with more work in an iteration; the variables make it prepare more."""
-    before, slower = changed(cg_bench, entry, identity, "WORK=1010", *variables)
-    assert 1.001 < slower / before < 1.02
-    told = cg_bench("diff", str(cg_bench.folder / "base.json"), str(cg_bench.folder / "WORK=1010.json"))
+    """Compare with base.json what the same program does with a hundred rounds more in an iteration, and much more before it."""
+    name, variables = re.split(r"[/.]", identity)[-1], ["WORK=1100", "SETUP=200000"]
+    _, found = measured(cg_bench, f"{entry}\nenv = {variables}", "planted.json", "-k", name)
+    base = {item["id"]: item for item in json.loads((cg_bench.folder / "base.json").read_bytes())["benchmarks"]}
+    before, after = base[identity], found[identity]
+    assert (before["iterations"], before["key"]) == (after["iterations"], after["key"])
+    of_a_round = (after["counts"]["Ir"] - before["counts"]["Ir"]) / 100_000  # a few instructions each
+    assert 1 < round(of_a_round) < 20
+    assert of_a_round == pytest.approx(round(of_a_round), rel=within)
+    told = cg_bench("diff", str(cg_bench.folder / "base.json"), str(cg_bench.folder / "planted.json"))
     assert told.code == 1
     assert re.search(rf"regression  {re.escape(identity)} .*\b{blamed}\b", told.stdout)
-
-
-def changed(cg_bench: CgBench, entry: str, identity: str, *variables: str) -> tuple[int, int]:
-    """Return the instructions of this benchmark in base.json, and those that it executes with these variables."""
-    name = re.split(r"[/.]", identity)[-1]
-    _, after = measured(cg_bench, f"{entry}\nenv = {list(variables)}", f"{variables[0]}.json", "-k", name)
-    before = {item["id"]: item for item in json.loads((cg_bench.folder / "base.json").read_bytes())["benchmarks"]}
-    return before[identity]["counts"]["Ir"], after[identity]["counts"]["Ir"]
 
 
 HISTORIES = {
@@ -272,7 +263,7 @@ def test_tinybench_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
     ir = [item["counts"]["Ir"] / 1000 for item in one.values()]
     assert 0 < ir[1] - ir[0] < 10_000  # what a promise costs
     assert ir[2] < ir[0]  # without what precedes each iteration, a hundred times as much
-    one_per_cent_is_blamed(cg_bench, "tinybench = 'tiny.mjs'", "sums/work", "SETUP=200000")
+    planted_rounds_are_found_and_blamed(cg_bench, "tinybench = 'tiny.mjs'", "sums/work")
 
 
 @pytest.mark.slow
@@ -280,7 +271,7 @@ def test_tinybench_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
 def test_vitest_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
     _, one = measured(cg_bench, "vitest = '.'", "base.json")
     assert list(one) == ["sums/sums/work"]
-    one_per_cent_is_blamed(cg_bench, "vitest = '.'", "sums/sums/work", "SETUP=200000")
+    planted_rounds_are_found_and_blamed(cg_bench, "vitest = '.'", "sums/sums/work")
 
 
 ODD_VITEST = """import { bench, describe } from "vitest";
@@ -337,7 +328,7 @@ def test_jmh_is_counted_by_the_difference_of_two_batches(cg_bench: CgBench) -> N
     assert (
         7_000_000 < work["counts"]["Ir"] < 7_300_000
     )  # a thousand rounds of seven instructions each, a thousand times
-    one_per_cent_is_blamed(cg_bench, entry, "bench.Sums.work", "SETUP=200000", blamed="bench.Sums.work")
+    planted_rounds_are_found_and_blamed(cg_bench, entry, "bench.Sums.work", blamed="bench.Sums.work")
 
 
 def test_options_for_java_follow_the_name_of_a_script_in_its_place(
