@@ -24,6 +24,8 @@ from cachegrind_bench.valgrind.section_parts import scaled
 
 # What it takes to write a part, in instructions that could be counted in that time.
 _PART_IR = 150_000
+# By how much two whole executions may differ, as of a JVM: a smaller difference says little of an iteration.
+_NOISE_IR = 500_000
 _LONGEST_NUMBER = 15  # digits of a program's word for how many it executed
 
 
@@ -85,8 +87,12 @@ def _counted(loop: Loop, execute: Callable[[int], Measurement], known: int | Non
     else:  # all that is counted of this execution, and so no less than its iterations
         number = loop.suitable(_Counted(0, _reported(loop, less, 0) or 1, less).each)
     found = _of(loop, number, execute(number), less)
-    if known is None and (better := loop.suitable(found.each)) > number:
-        found = _of(loop, better, execute(better), less)
+    while known is None and (better := loop.suitable(found.each)) > number:
+        unsure = loop.sections is None and better != loop.kept and found.each * number < _NOISE_IR
+        number = min(each for each in numbers if each > number) if unsure else better
+        found = _of(loop, number, execute(number), less)
+        if not unsure:
+            break
     return found
 
 
@@ -104,7 +110,7 @@ def _of(loop: Loop, number: int, more: Measurement, less: Measurement | None) ->
     if loop.sections is not None and loop.sections.regular:
         _check_pauses(more.accounts.sections, less.accounts.sections, executed, before or 0)
     accounts = difference(more.accounts, less.accounts)
-    if executed < 1 or accounts.profile.counts().Ir < executed:
+    if executed < 1 or (loop.sections is not None and accounts.profile.counts().Ir < executed):
         raise MeasurementError(
             f"{grouped(number)} more iterations cost only {grouped(accounts.profile.counts().Ir)} instructions: "
             "the benchmark does not execute what it is to measure as often as its framework asks for",
