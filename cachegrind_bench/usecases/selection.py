@@ -96,6 +96,8 @@ def with_listed(
 
 def selected(specs: Sequence[BenchmarkSpec], request: SelectRequest, store: Path) -> Selection:
     """Return the benchmarks that are chosen; wall times in the `store` make shards equal. UsageError if there are none."""
+    if not specs:
+        raise UsageError("there are no benchmarks", hint=NO_BENCHMARKS)
     chosen = list(filter(chooses(request), specs))
     if not chosen:
         raise UsageError("no benchmark was selected", hint=_advice(specs, request))

@@ -26,6 +26,7 @@ from cachegrind_bench.store.timings import read_iterations, read_timings, write_
 from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.company import companies
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
+from cachegrind_bench.suite.merge import SHARD_PLAN
 from cachegrind_bench.suite.schedule import Outcome, lanes, run_suite
 from cachegrind_bench.usecases.checkout_dates import date_files
 from cachegrind_bench.usecases.measurement import MeasureRequest, plan_of, result_of, valgrind_setup_of
@@ -79,8 +80,8 @@ class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> bool:
-        """Whether all were measured but some that were skipped, and none failed."""
-        nothing = self.outcome.skipped and not self.result.benchmarks
+        """Whether all were measured but some that were skipped, and none failed; of a shard, all may be skipped."""
+        nothing = self.outcome.skipped and not self.result.benchmarks and SHARD_PLAN not in self.result.env.info
         return not (self.failed or self.outcome.unfinished or nothing)
 
 
