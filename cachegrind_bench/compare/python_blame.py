@@ -257,7 +257,7 @@ def _weighed(base: _Tree, candidate: _Tree) -> tuple[dict[int, int], dict[int, i
 
     def held(index: int, function: int, place: _Place, ratio: Ratio) -> _Frame:
         """Blame a function for its own code, and give it credit for what it was predicted to call."""
-        calls = ratio[::-1]
+        calls = ratio[1], ratio[0]
         before = {callee: below.inclusive for callee, below in place.children.items()}
         after = {callee: sum(map(candidate.whole, paths)) for callee, paths in candidate.callees((index,)).items()}
         callees = sum(usual(before.get(key, 0), after.get(key, 0), calls) for key in before.keys() | after.keys())
@@ -277,7 +277,7 @@ def _weighed(base: _Tree, candidate: _Tree) -> tuple[dict[int, int], dict[int, i
             continue
         if place.calls and path.calls:  # else it was entered before counting began
             ratio = path.calls, place.calls
-        called[caller.function] += usual(place.inclusive, candidate.whole(index), ratio[::-1])
+        called[caller.function] += usual(place.inclusive, candidate.whole(index), (ratio[1], ratio[0]))
         frames.append(held(index, function, place, ratio))
     return own, called
 

@@ -217,7 +217,7 @@ class _Asked:
 
     def _leaves(self, said: Sequence[str]) -> list[str]:
         """Return the names of what has run, but of groups; `note` is called with those that skip themselves."""
-        names = list(filter(None, map(_run, said)))
+        names = [name for name in map(_run, said) if name]
         groups = {name[:end] for name in names for end, sign in enumerate(name) if sign == "/"}
         found: list[str] = []
         for part, following in pairwise((*said, "")):

@@ -85,15 +85,21 @@ def specs(
         yield entry.spec(name, (*command, f"--cg-bench-task={name}"), cwd=cwd, loop=_LOOP)
 
 
+class _Package(msgspec.Struct):
+    """A package.json."""
+
+    scripts: dict[str, str] = {}
+
+
 def of_script(command: Sequence[str], cwd: Path) -> tuple[str, ...]:
     """Return what a script of package.json starts, if this command runs one. UsageError if that is more than one program."""
     words = [word for word in command[1:] if word not in ("run", "run-script", "--")]
-    scripts: object = None
-    with suppress(ValueError):
-        scripts = msgspec.json.decode(text_of(cwd / "package.json")).get("scripts")
-    if command[0] not in _MANAGERS or not words or not isinstance(scripts, dict) or words[0] not in scripts:
+    scripts: dict[str, str] = {}
+    with suppress(msgspec.DecodeError):
+        scripts = msgspec.json.decode(text_of(cwd / "package.json"), type=_Package).scripts
+    if command[0] not in _MANAGERS or not words or words[0] not in scripts:
         return tuple(command)
-    text = str(scripts[words[0]])
+    text = scripts[words[0]]
     if re.search(r"[&|;<>$`()]|^\S*=", text):
         hint = "give the command of the benchmarks itself, and variables as --env NAME=VALUE"
         raise UsageError(f"the script {words[0]!r} of package.json is for a shell: {text}", hint=hint)

@@ -31,8 +31,8 @@ _BLOCKED = """
     pytest_timeout pytest_forked pytest_cov.plugin pytest_benchmark.plugin pytest_codspeed.plugin
 """
 BLOCKED = tuple(_BLOCKED.split())
-# Whose fixtures ours stand in for: a conftest.py asks whether they are there.
-STOOD_IN_FOR = ("benchmark", "codspeed")
+# Plugins whose fixtures ours replace: a conftest.py asks whether they are there.
+REPLACED = ("benchmark", "codspeed")
 # Options of others that select tests or show results, with the values that they have inside.
 _ABSENT = """
     addopts basetemp cacheshow cov_fail_under debug deselect durations durations_min ignore ignore_glob
@@ -139,7 +139,7 @@ def file_orders(config: pytest.Config, path: str) -> dict[str, Any]:
         "markers": list(config.getini("markers")),
         "settings": list(known),
         "spellings": _spellings(config),
-        "stand_ins": [name for name in STOOD_IN_FOR if config.pluginmanager.hasplugin(name)],
+        "stand_ins": [name for name in REPLACED if config.pluginmanager.hasplugin(name)],
     }
 
 
