@@ -64,8 +64,8 @@ class NoValgrindError(MeasurementError):
 class PlaceError(MeasurementError):
     """The command does something that it can do only where the project is, not at a constant path; the message says what."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, hint="--keep-place measures it there")
+    def __init__(self, message: str, *, hint: str | None = "--keep-place measures it there") -> None:
+        super().__init__(message, hint=hint)
 
 
 class CommandFailedError(MeasurementError):

@@ -322,7 +322,7 @@ def test_a_thousand_benchmarks_with_endless_names_fit_into_a_comment(job: Job, l
 def test_what_is_measured_is_no_command_in_the_log(
     job: Job, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
-    monkeypatch.setattr("cachegrind_bench.usecases.ci.job.Job.run", lambda *_: (2, "it was not tried"))
+    monkeypatch.setattr("cachegrind_bench.usecases.ci.job.Job.run", lambda *_: (2, "it was not tried", ""))
     told = job.step("measure", "--command", "true", f"--{name}", text)
     assert told.code != 0
     assert len(noted(told)) == 1
