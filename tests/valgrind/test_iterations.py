@@ -6,6 +6,7 @@ Each test plants so many rounds of a loop in each iteration, and ten times the p
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.unit.repositories import Repository, git_environment
 from tests.valgrind.test_harnesses import STATE, go_on_path, measured, node_packages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tests.conftest import CompileC
     from tests.valgrind.conftest import CgBench
@@ -76,6 +79,37 @@ def test_what_google_benchmark_does_once_is_not_in_an_iteration(cg_bench: CgBenc
     assert ["re-used" in text for text in kept] == [False, True], kept
     checked = cg_bench("check", "--base", files[0], "--env", "WORK=1750", "-k", "grows")
     assert "regression  grows" in checked.stdout
+
+
+@pytest.mark.slow
+def test_every_command_counts_as_many_iterations_as_what_it_compares_with(cg_bench: CgBench, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repository", git_environment(tmp_path))
+    repository.environ["PATH"] = os.environ["PATH"]
+    for work in (1650, 1750):  # of which the second would be counted 100 times
+        setup = f"cc -O1 -g -DWORK={work} {STATE} -o bench"
+        text = f"[[benchmark]]\ngoogle-benchmark = './bench'\nsetup = '{setup}'\n"
+        (repository.path / "cg-bench.toml").write_text(text, encoding="utf-8")
+        repository.git("add", ".")
+        repository.commit(f"WORK={work}")
+
+    def stored(name: str, *words: str) -> set[int]:
+        store = f"file:{tmp_path / name}"
+        done = cg_bench(*words, "-k", "plain", "--store", store, cwd=repository.path)
+        assert done.code == 0, done.stderr
+        exported = cg_bench("history", "export", "--format", "jsonl", "--store", store, cwd=repository.path).stdout
+        return set(map(int, re.findall(r'"iterations": ?(\d+)', exported)))
+
+    kept = tmp_path / "kept"
+    assert cg_bench("ab", "HEAD~1", "-k", "plain", "--keep", str(kept), cwd=repository.path).code == 1
+    results = [json.loads(path.read_bytes()) for path in sorted(kept.glob("*.json"))]
+    assert [result["benchmarks"][0]["iterations"] for result in results] == [1000, 1000]
+    assert stored("backfilled", "backfill", "HEAD~1..HEAD") == {
+        100
+    }  # that of the newest commit, which is measured first
+    for revision in ("HEAD~1", "main"):
+        repository.git("checkout", "--quiet", revision)
+        shutil.rmtree(repository.path / ".cg-bench", ignore_errors=True)
+        assert stored("saved", "run", "--save") == {1000}
 
 
 @pytest.mark.slow
