@@ -219,7 +219,8 @@ def test_the_commit_is_found_that_made_a_benchmark_slower(cg_bench: CgBench, tmp
     for work in ("1000", "1000", "1000", "(", "1000", "1010", "1010"):  # one cannot be built
         text = f"[[benchmark]]\n{entry.replace('%s', work)}"
         (repository.path / "cg-bench.toml").write_text(text, encoding="utf-8")
-        repository.git("add", "cg-bench.toml")
+        (repository.path / "work.h").write_text(f"#define WORK {work}\n", encoding="utf-8")
+        repository.git("add", "cg-bench.toml", "work.h")
         shas.append(repository.commit(f"WORK={work}"))
     store, base = f"file:{tmp_path / 'store'}", str(tmp_path / "base.json")
     for sha in (shas[0], shas[1], shas[-1]):
