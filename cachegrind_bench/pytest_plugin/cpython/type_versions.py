@@ -30,7 +30,7 @@ _ENTRY = struct.Struct("=IIQQ")
 # `tp_version_tag` of PyTypeObject on 64-bit machines (Include/cpython/object.h).
 _VERSION_OFFSET: Final = 384
 # A class may have 1,000 versions since CPython 3.13. All immutable types share 131,071 since 3.12, of a counter of their own.
-_MOST_VERSIONS, _MOST_IMMUTABLE_VERSIONS = 300, 30
+_MOST_VERSIONS, _MOST_IMMUTABLE_VERSIONS = 900, 30
 _MOST_TESTS = 100_000  # of entries, to find a version for one type
 _WIDTH, _ROOT_AND_LAST = 16, 2  # 4,000 versions take 5 million instructions; 6 with a half or twice of that
 # What the next version is when types are remembered, and when look-ups are spread: in between, a test takes a few hundred.
@@ -155,6 +155,7 @@ def remember_types() -> None:
     _known.clear()
     for kind in _all_types():
         _known.setdefault(_name(kind), []).append(kind)
+    _spares[:] = [_Spares()]
     _burn_to(_REMEMBERED_AT)
 
 
@@ -251,18 +252,29 @@ def _spare(*bases: type) -> type:
     return type("Spare", bases, {})
 
 
+class _Spares:
+    """Types that use up versions. They are made once: memory must not depend on how many versions are used up."""
+
+    def __init__(self) -> None:
+        self.root, self.alone = _spare(), _spare()
+        # A type and its bases get versions at once: many at a time come cheaper.
+        self.last = _spare(*[_spare(self.root) for _ in range(_WIDTH)])
+        self.left = _MOST_VERSIONS
+
+
+_spares: list[_Spares] = []
+
+
 def _burn(count: int) -> None:
     """Use up this many versions."""
-    while count > 0:
-        root = _spare()
-        # A type and its bases get versions at once: many at a time come cheaper.
-        width = min(max(count - _ROOT_AND_LAST, 0), _WIDTH)
-        last = _spare(*[_spare(root) for _ in range(width)]) if width else root
-        step = width + _ROOT_AND_LAST if width else 1
-        for _ in range(min(count // step, _MOST_VERSIONS)):
-            _new_version(last)
-            _modified(root)
-            count -= step
+    many, few = divmod(count, _WIDTH + _ROOT_AND_LAST)
+    for place in range(many + few):
+        if not _spares or not _spares[0].left:
+            _spares[:] = [_Spares()]
+        spares = _spares[0]
+        spares.left -= 1
+        _new_version(spares.last if place < many else spares.alone)
+        _modified(spares.root if place < many else spares.alone)
 
 
 def _burn_to(start: int) -> None:
