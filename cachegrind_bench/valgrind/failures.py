@@ -13,7 +13,7 @@ from cachegrind_bench.valgrind.out_format import decode
 
 # Where the program was then: `main (x.c:4)`, `f (in /usr/lib/libx.so)`.
 _WHERE = re.compile(
-    r"Unrecognised instruction at address 0x[0-9A-Fa-f]+\.\n\s*at 0x[0-9A-Fa-f]+: (?:\?{3} \(in (.+)\)|(.+))"
+    r"Unrecognised instruction at address 0x[0-9A-Fa-f]+\.\n\s*at 0x[0-9A-Fa-f]+: (?:\?{3} \(in (.+)\)|(?!\?{3})(.+))"
 )
 _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
 # A program that Valgrind will not start; its caller gets "Permission denied", and often goes on.

@@ -47,11 +47,11 @@ def test_benchmarks_that_a_framework_lists_gate_pull_requests(project: Project) 
     slow = pull("slow", "WORK 1000", "WORK 1010", 1)
     assert slow.jobs == {"benchmarks": "failure"}
     found = outputs(slow)
-    assert (found["verdict"], found["regressions"], found["comparable"]) == ("regression", "2", "true")
+    assert (found["verdict"], found["regressions"], found["comparable"]) == ("regression", "4", "true")
     assert any(line.startswith("::error title=regression%3A plain/8::") for line in slow.annotations)
     (comment,) = project.comments(1)
     assert comment.startswith(
-        "### ❌ regression: plain/8 score +0.999 % (threshold 0.5 %), most of it in work; 2 regressions"
+        "### ❌ regression: plain/8 score +0.999 % (threshold 0.5 %), most of it in work; 4 regressions"
     )
 
     broken = pull("broken", "int main", "int", 2)
