@@ -52,8 +52,9 @@ def section_accounts(
     for _, group in groupby(sorted(written, key=_process), key=_process):
         files = list(group)
         heads = sorted((part_head(file.path) for file in files), key=lambda head: head.part)
-        if sections.other is not None and not _triggers(sections.begin).intersection(head.trigger for head in heads):
-            sections = sections.other
+        other = sections.other
+        if other is not None and _begins(other, heads) and not _begins(sections, heads):  # no process that it started
+            sections = other
         found = timed(heads, sections)
         number, order = number + len(found.sections), order + found.order
         code = read_code(out, files[0].pid)
@@ -102,6 +103,10 @@ def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
     each, rest = divmod(len(found.sections), shares)
     found.sections = [] if rest else found.sections[place * each : (place + 1) * each][sections.skip :]
     return found
+
+
+def _begins(sections: Sections, heads: Iterable[PartHead]) -> bool:
+    return not _triggers(sections.begin).isdisjoint(head.trigger for head in heads)
 
 
 def _triggers(places: Sequence[str]) -> set[str]:
