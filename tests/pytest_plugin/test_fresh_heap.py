@@ -32,6 +32,7 @@ LOOK_UPS = """
 from sys import intern
 from cachegrind_bench.pytest_plugin.cpython import type_versions as own
 own._burn(SEED)
+junk = [str(number) + "." for number in range(SEED)]
 kinds = [type(f"K{number}", (), {intern(f"name{number}{part}"): part for part in range(8)}) for number in range(120)]
 names = {kind: [f"name{number}{part}" for part in range(8)] for number, kind in enumerate(kinds)}
 names = {kind: [next(key for key in vars(kind) if key == name) for name in own] for kind, own in names.items()}
