@@ -6,8 +6,8 @@ calls in turn is the same allocation. What the compiler inlined, or a program al
 
 from __future__ import annotations
 
-import re  # noqa: TC003
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,6 +15,9 @@ from cachegrind_bench.compare.call_pairs import native_sides
 from cachegrind_bench.compare.call_split import Caller, Label, Sides, passes_on, user_of
 from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, Calls
 from cachegrind_bench.model.symbols import ALLOCATES, FREES, RESIZES
+
+if TYPE_CHECKING:
+    import re
 
 _NONE = Calls(0, 0)
 

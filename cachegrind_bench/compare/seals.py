@@ -1,4 +1,4 @@
-"""What base and candidate were not sealed against, where that moves counts and no key tells them apart."""
+"""Finds parts of the seal that move counts and differ between base and candidate, although no key tells them apart."""
 
 from __future__ import annotations
 

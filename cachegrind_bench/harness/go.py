@@ -144,7 +144,7 @@ def _joined(package: str, name: str) -> str:
 
 
 class _Asked:
-    """What Go, and the programs that it builds, say of an entry."""
+    """Asks Go, and the programs that it builds, about an entry."""
 
     def __init__(self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> None:
         self.entry, self.environ, self.note = entry, environ, note

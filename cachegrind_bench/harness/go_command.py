@@ -32,7 +32,7 @@ _KNOWN = _VALUED | _BUILD | _UNUSED | {"short"}
 
 
 class GoCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user's words for `go test` mean: `bench` and `skip` are regular expressions, `program` is for the test's program."""
+    """A user's words for `go test`, sorted: `bench` and `skip` are regular expressions, `program` is for the test's program."""
 
     packages: tuple[str, ...]
     build: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What is next to the project, and above, where the program sees the project at its constant path.
+"""The folders next to the project, and above, where the program sees the project at its constant path.
 
 There `../other` is a link to what is really next to the project. What the program makes there is moved to its real place when the
 program has ended; nothing that was there is removed or replaced. Used inside the launcher: only the standard library, and little of it.

@@ -1,4 +1,4 @@
-"""What made an executable or library: compilers with their options, as debug information, `.comment` and Go's build information say."""
+"""Reads which compilers made an executable or library, and their options, from debug information, `.comment` and Go's build information."""
 
 from __future__ import annotations
 

@@ -50,10 +50,7 @@ def handed_over(numbers: Mapping[str, int], path: Path) -> dict[str, str]:
 
 def received(environ: Mapping[str, str]) -> dict[str, int]:
     """Return the numbers that were handed over to this process."""
-    with suppress(OSError, msgspec.DecodeError):
-        return (
-            msgspec.json.decode(Path(environ[ITERATIONS]).read_bytes(), type=dict[str, int])
-            if ITERATIONS in environ
-            else {}
-        )
+    if ITERATIONS in environ:
+        with suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode(Path(environ[ITERATIONS]).read_bytes(), type=dict[str, int])
     return {}
