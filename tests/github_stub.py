@@ -144,7 +144,7 @@ class _Event:
     reply: _Reply | None = None  # what is answered instead
     works: bool = True  # whether the request has its effect nevertheless
     seconds: float = 0
-    end: Literal["", "cut", "drop", "stall"] = ""
+    end: Literal["", "cut", "drop"] = ""
 
 
 class Stub:
@@ -286,10 +286,6 @@ class Stub:
     def cut_next(self, times: int = 1, kind: str = "", *, whole: bool = False) -> None:
         """Do what is asked, then close the connection in the middle of the answer, or without any (`whole`)."""
         self._events.append(_Event(times=times, kind=kind, end="drop" if whole else "cut"))
-
-    def stall_next(self, kind: str = "") -> None:
-        """Do what is asked, then send half of the answer, and nothing more."""
-        self._events.append(_Event(times=1, kind=kind, end="stall"))
 
     # What the servers call.
 
@@ -766,9 +762,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data[: len(data) // 2] if fault.end else data)
-        if fault.end == "stall":
-            self.wfile.flush()
-            place.stub.closing.wait(60)
 
     do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = answer
 

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import json
-import math
 import re
-import socket
-import threading
 import time
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from github import GithubException
-from urllib3 import HTTPResponse, Retry
 
-from cachegrind_bench.ci.github import ApiError, Artifact, Client, OpenPull, Patience, bounded_retry, retrying
-from cachegrind_bench.ci.gitlab import Client as GitLabClient
-from cachegrind_bench.ci.gitlab import read_merge_request
+from cachegrind_bench.ci.github import ApiError, Artifact, Client, OpenPull, Patience
 from tests import github_stub
 from tests.github_stub import BOT, LONGEST_BODY, Stub, Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from tests.gitlab_stub import GitLab
 
 REPO, TOKEN = "base/prog", "t0ken-of-the-job"
 QUICK = Patience(secondary_s=0.01, backoff_s=0.001)
@@ -212,11 +201,8 @@ def filled(stub: Stub) -> Stub:
 
 
 @EVERY
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_failing_twice_is_not_a_failure(
-    filled: Stub, api: Client, action: Callable[[Client], object], status: int
-) -> None:
-    filled.fail_next(2, status)
+def test_failing_twice_is_not_a_failure(filled: Stub, api: Client, action: Callable[[Client], object]) -> None:
+    filled.fail_next(2, 502)
     action(api)
     assert len(filled.comments(REPO, 7)) == left_by(action)
 
@@ -288,36 +274,13 @@ def test_an_answer_that_breaks_off_is_an_error_and_no_crash(
     assert error is None or (error.status, TOKEN in str(error)) == (0, False)
 
 
-@EVERY
+@pytest.mark.parametrize("action", [reads, fetches])
 def test_what_is_waited_for_is_said(filled: Stub, action: Callable[[Client], object]) -> None:
     said: list[str] = []
     filled.slow_next(2.7)
     action(client(filled, note=said.append))
     (line,) = said
     assert re.fullmatch(r"waiting for GitHub to .*, [23] s", line)
-
-
-def test_an_artifact_that_comes_too_slowly_is_given_up(
-    filled: Stub, api: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cachegrind_bench.ci.github._LONGEST_DOWNLOAD_S", 0.5)
-    (artifact,) = api.artifacts(42)
-    filled.stall_next("blob")
-    with pytest.raises(ApiError, match=r"GitHub did not fetch the artifact cg-bench-result-x within 0\.5 s"):
-        api.download(artifact, 100)
-
-
-def test_a_list_whose_pages_do_not_end_is_refused(filled: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(250):
-        filled.add_comment(REPO, 7, str(number))
-        filled.add_artifact(REPO, 42, str(number), b"PK")
-    monkeypatch.setattr("cachegrind_bench.ci.github._MOST_PAGES", 3)
-    api = client(filled)
-    assert (len(api.comments(7)), len(api.artifacts(42))) == (251, 251)
-    monkeypatch.setattr("cachegrind_bench.ci.github._MOST_PAGES", 2)
-    for action in (lambda: api.comments(7), lambda: api.artifacts(42)):
-        with pytest.raises(ApiError, match="a list of more than 2 pages"):
-            action()
 
 
 def test_a_server_that_is_not_there_is_an_error_without_status(stub: Stub) -> None:
@@ -370,193 +333,30 @@ def test_what_is_not_there_is_reported(stub: Stub, api: Client) -> None:
         api.pull(8)  # an issue is no pull request
 
 
-@pytest.mark.parametrize(
-    "answer", [b"", b"null", b"[]", b"[1]", b'{"a": 1}', b"{", b"[[", b'[{"id": "x"}]', b"\xff", b'"x"', b"[null]"]
-)
-def test_an_answer_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api: Client, answer: bytes) -> None:
+@pytest.mark.parametrize("answer", [b"<html>", b"{", b'[{"id": "x"}]', b'"x"'])
+def test_an_answer_that_is_not_what_was_asked_for_is_an_error_in_one_sentence(
+    stub: Stub, api: Client, answer: bytes
+) -> None:
     """A proxy in between may say anything."""
     stub.add_pull(REPO, number=7)
-    for action in (
-        api.login,
-        lambda: api.pull(7),
-        lambda: api.comments(7),
-        lambda: api.issues("x"),
-        lambda: api.artifacts(1),
-    ):
+    for action in (api.login, lambda: api.pull(7), lambda: api.comments(7), lambda: api.artifacts(1)):
         answers(stub, answer)
-        assert TOKEN not in str(refusal(action))
+        assert (refusal(action) or ApiError("")).message.startswith("GitHub did not ")
 
 
-@contextmanager
-def endless(head: str) -> Iterator[tuple[str, list[int]]]:
-    """Serve answers that begin so and do not end, up to 300 MB each; yield the address, and how many bytes of each were taken."""
-    taken: list[int] = []
-    part = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
-
-    def serve(listener: socket.socket) -> None:
-        with suppress(OSError):
-            while True:
-                line = listener.accept()[0]
-                taken.append(0)
-                with line, suppress(OSError):
-                    line.recv(0x10000)
-                    line.sendall(f"HTTP/1.1 {head}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
-                    while taken[-1] < 300_000_000:
-                        line.sendall(part)
-                        taken[-1] += len(part)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve, args=(listener,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}", taken
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
-
-
-@pytest.mark.parametrize("status", ["302 Found", "307 Elsewhere"])
-def test_what_an_answer_that_leads_elsewhere_says_itself_is_not_read(gitlab: GitLab, status: str) -> None:
-    place = "CI_SERVER_URL", "CI_API_V4_URL"
-    artifact = Artifact(id=1, name="a", size=2, branch=None, sha=None, own=True, created_at="")
-    with endless(f"{status}\r\nLocation: http://127.0.0.1:1/x") as (url, taken):
-        api = Client(api_url=url, repository=REPO, token=TOKEN, patience=QUICK)
-        for action in (lambda: api.pull(7), lambda: api.add_comment(7, "x"), lambda: api.download(artifact, 100)):
-            assert isinstance(refusal(action), ApiError)
-        there = read_merge_request({**gitlab.variables(), **dict.fromkeys(place, url)})
-        assert isinstance(refusal(GitLabClient(there, TOKEN, QUICK).comments), ApiError)
-        assert len(taken) >= 4
-        assert max(taken) < 16_000_000
-
-
-def test_neither_the_token_nor_a_signed_address_is_in_an_error(stub: Stub, api: Client) -> None:
+def test_an_error_has_no_signed_address(stub: Stub, api: Client) -> None:
     stub.add_artifact(REPO, 42, "a", b"PK")
     (artifact,) = api.artifacts(42)
     answers(stub, b"", 302, {"Location": "http://127.0.0.1:1/blob/1?sp=r&sig=SIGNED"})
     error = refusal(lambda: api.download(artifact, 100))
     assert "/blob/1?…" in str(error)
     assert "SIGNED" not in str(error)
-    answers(stub, json.dumps({"message": f"Bad credentials: {TOKEN}"}).encode(), 401)
-    assert "Bad credentials: … (HTTP status 401)" in str(refusal(lambda: api.pull(7)))
-
-
-def test_a_header_that_makes_no_sense_is_an_error_and_no_crash(stub: Stub, api: Client) -> None:
-    stub.rate_limit_next(status=404, retry_after=None, reset=math.inf)
-    assert "its answer makes no sense" in str(refusal(lambda: api.pull(7)))
-
-
-@pytest.mark.parametrize("status", [202, 204, 301, 302, 304, 307])
-def test_what_is_no_answer_is_an_error_and_neither_an_empty_list_nor_done(stub: Stub, api: Client, status: int) -> None:
-    stub.add_pull(REPO, number=7)
-    for action in (
-        lambda: api.artifacts(1),
-        lambda: api.comments(7),
-        lambda: api.add_comment(7, "text"),
-        lambda: api.edit_comment(7, "text"),
-    ):
-        answers(stub, b"", status)
-        assert f"it has no answer to that: HTTP status {status}" in str(refusal(action))
-
-
-@pytest.mark.parametrize("answer", [b"", b"null", b"null\n", b"false", b'""', b"<html>"])
-def test_an_answer_without_what_was_asked_for_is_an_error(stub: Stub, api: Client, answer: bytes) -> None:
-    stub.add_pull(REPO, number=7)
-    for action in (
-        lambda: api.comments(7),
-        lambda: api.pull(7),
-        lambda: api.open_pulls("contributor", "topic"),
-        lambda: api.add_comment(7, "text"),
-        lambda: api.edit_comment(7, "text"),
-        lambda: api.add_issue("title", "text", "x"),
-        lambda: api.edit_issue(7, title="title", body="text", is_open=True),
-    ):
-        answers(stub, answer)
-        assert refusal(action) is not None
-
-
-def test_a_page_of_more_items_than_were_asked_for_is_an_error(stub: Stub, api: Client) -> None:
-    stub.add_pull(REPO, number=7)
-    answers(stub, json.dumps([COMMENT] * 101).encode())
-    assert "a page of 101 items" in str(refusal(lambda: api.comments(7)))
 
 
 def answers(stub: Stub, content: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
     """Have this be the next answer."""
     reply = github_stub._Reply(status=status, content=content, headers=dict(headers or {}))
     stub._events.append(github_stub._Event(times=1, kind="", reply=reply, works=False))
-
-
-USER = {"login": "someone"}
-COMMENT = {"id": 1, "user": USER, "body": "text"}
-ISSUE = {"number": 1, "user": USER, "title": "t", "body": "text", "state": "open", "html_url": "https://x.y/issues/1"}
-ARTIFACT = {"id": 1, "name": "a", "size_in_bytes": 1, "expired": False}
-ARTIFACT |= {"workflow_run": {"head_branch": "main", "head_sha": "a" * 40}}
-
-
-@pytest.mark.parametrize(
-    ("item", "wrong"),
-    [
-        *((COMMENT, {name: value}) for name, value in (("id", None), ("id", 0), ("user", {"login": None}))),
-        *((ISSUE, {name: value}) for name, value in (("number", None), ("number", -1), ("user", {"login": None}))),
-        *((ARTIFACT, {name: None}) for name in ("id", "name", "size_in_bytes")),
-        *((ARTIFACT, {"workflow_run": {name: [1]}}) for name in ("head_branch", "head_sha")),
-    ],
-    ids=str,
-)
-def test_an_answer_with_null_or_a_wrong_value_in_it_is_an_error(
-    stub: Stub, api: Client, item: dict[str, Any], wrong: dict[str, Any]
-) -> None:
-    stub.add_pull(REPO, number=7)
-    actions = [lambda: api.comments(7), lambda: api.issues("x"), lambda: api.artifacts(1)]
-    action = actions[[COMMENT, ISSUE, ARTIFACT].index(item)]
-    for values in (item, {**item, **wrong}):
-        answers(stub, json.dumps({"artifacts": [values]} if item is ARTIFACT else [values]).encode())
-        error = refusal(action)
-        assert (error is None) == (values is item)
-        assert error is None or "its answer makes no sense" in error.message
-
-
-def test_a_pull_request_without_its_commit_is_an_error(stub: Stub, api: Client) -> None:
-    answers(stub, b'{"number": 7, "state": "open", "head": {"sha": null, "repo": null}}')
-    assert "its answer makes no sense" in str(refusal(lambda: api.pull(7)))
-
-
-def test_an_answer_that_is_too_large_is_not_read(stub: Stub, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cachegrind_bench.ci.github._MOST_ANSWER", 100_000)
-    answers(stub, b" " * 100_001)
-    error = refusal(lambda: api.artifacts(1))
-    assert error is not None
-    assert error.message == "GitHub did not list the artifacts of run 1: its answer has more than 100,000 bytes"
-
-
-class Endless(io.RawIOBase):
-    """An answer that does not end; `size` is how much of it was read."""
-
-    size = 0
-
-    def readinto(self, buffer: Any, /) -> int:
-        if not self.closed:
-            self.size += len(buffer)
-        assert self.size < 1_000_000
-        return len(buffer)
-
-    def readable(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize("status", [403, 429, 500])
-@pytest.mark.parametrize("retry", [retrying(QUICK), bounded_retry(Retry)(total=5)], ids=["GitHub", "GitLab"])
-def test_an_endless_answer_that_is_an_error_is_not_read_either(
-    retry: Any, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cachegrind_bench.ci.github._MOST_ANSWER", 100_000)
-    body = Endless()
-    answer = HTTPResponse(body, status=status, preload_content=False)
-    with suppress(GithubException):
-        retry.increment("GET", "/", response=answer)
-        answer.drain_conn()
-        assert body.closed
-    assert body.size <= 300_000
 
 
 # Artifacts.
@@ -612,9 +412,10 @@ def test_an_artifact_is_fetched_with_the_token_whatever_a_netrc_on_the_runner_sa
 ) -> None:
     """On an Enterprise server API and git have one address, and a job may have put its name into ~/.netrc, for git."""
     netrc = tmp_path / "netrc"
-    netrc.write_text("machine 127.0.0.1 login someone password secret\n")
+    netrc.write_text("machine localhost login someone password secret\n")
     monkeypatch.setenv("NETRC", str(netrc))
     stub.add_artifact(REPO, 42, "a", b"PK")
+    api = client(stub, api_url=stub.url.replace("127.0.0.1", "localhost"))
     assert api.download(api.artifacts(42)[0], 100) == b"PK"
 
 

@@ -1,4 +1,4 @@
-"""The comment on GitLab: found, written once and updated as on GitHub; its token goes nowhere else, and no answer is believed."""
+"""The comment on GitLab: found, written once and updated as on GitHub; its token goes nowhere else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.ci import gitlab as api
 from cachegrind_bench.ci.github import ApiError, Patience
 from cachegrind_bench.ci.gitlab import Client, read_merge_request
 from cachegrind_bench.ci.posts import Outcome, marker, post
@@ -46,8 +45,8 @@ def test_a_comment_is_written_once_updated_in_its_place_and_not_repeated(stub: G
     assert (note.body, note.updates, note.author) == (f"### Much slower\n\n{MARK}\n", 1, LOGIN)
 
 
-@pytest.mark.parametrize("place", [0, 99, 100, 249])
-def test_ours_is_found_on_every_page_without_following_the_addresses_in_answers(stub: GitLab, place: int) -> None:
+@pytest.mark.parametrize("place", [0, 249])
+def test_ours_is_found_on_every_page(stub: GitLab, place: int) -> None:
     for number in range(250):
         ours = number == place
         stub.add_note(f"old\n\n{MARK}" if ours else "hello", LOGIN if ours else "someone")
@@ -89,29 +88,10 @@ def test_what_a_netrc_has_for_the_host_is_not_sent(
     assert posted(stub) is Outcome.WRITTEN
 
 
-@pytest.mark.parametrize("kind", ["GET .*/notes", "GET .*/user"])
-@pytest.mark.parametrize(
-    "content", [b"", b"null", b"{}", b"[{}]", b'[{"id": -1}]', b"<html>", b"\xff", b"[" * 100_000, b'{"username": 7}']
-)
-def test_an_answer_that_makes_no_sense_is_an_error_in_words(stub: GitLab, kind: str, content: bytes) -> None:
-    stub.add_note(f"old\n\n{MARK}", LOGIN)
-    stub.answer_next(content, 10, kind)
+@pytest.mark.parametrize("content", [b"", b"<html>", b"[{}]"])
+def test_an_answer_that_makes_no_sense_is_an_error_in_words(stub: GitLab, content: bytes) -> None:
+    stub.answer_next(content, 10)
     with pytest.raises(ApiError, match="its answer makes no sense"):
-        posted(stub)
-
-
-def test_an_endless_answer_is_not_read_to_its_end(stub: GitLab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "_MOST_ANSWER", 1_000_000)
-    stub.answer_next(b'"' + b"x" * 1_100_000 + b'"', 10)
-    with pytest.raises(ApiError, match="too large"):
-        posted(stub)
-
-
-def test_more_pages_than_anybody_writes_are_an_error(stub: GitLab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "_MOST_PAGES", 2)
-    for number in range(201):
-        stub.add_note(str(number))
-    with pytest.raises(ApiError, match="too many comments"):
         posted(stub)
 
 
@@ -163,12 +143,8 @@ def test_the_variables_of_a_job_say_which_merge_request_it_is_for(stub: GitLab) 
     [
         ("CI_API_V4_URL", "https://gitlab.example.org/api/v4"),
         ("CI_API_V4_URL", "file:///etc/passwd"),
-        ("CI_API_V4_URL", ""),
         ("CI_MERGE_REQUEST_IID", ""),
-        ("CI_MERGE_REQUEST_IID", "7/../8"),
         ("CI_MERGE_REQUEST_PROJECT_ID", "base%2Fprog"),
-        ("CI_MERGE_REQUEST_PROJECT_ID", "٤٢"),
-        ("CI_COMMIT_SHA", ""),
     ],
 )
 def test_variables_that_are_not_of_a_merge_requests_job_are_refused(stub: GitLab, name: str, value: str) -> None:
