@@ -14,10 +14,8 @@ from typing import Annotated
 
 import msgspec
 
-from cachegrind_bench.errors import FileFormatError, StoreError, UsageError
+from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.parsing import parse
-from cachegrind_bench.store.durable import open_regular
-from cachegrind_bench.vcs.commits import PAYLOAD_LIMIT
 from cachegrind_bench.vcs.git import COMMIT_ID
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", re.ASCII)
@@ -192,14 +190,9 @@ def _payload(environ: Mapping[str, str], event: str) -> _Payload:
     kinds: dict[str, type[_Payload]] = {"workflow_run": _RunPayload, "merge_group": _GroupPayload, "push": _PushPayload}
     kind = _PullPayload if event.startswith("pull_request") else kinds.get(event, _Payload)
     try:
-        with open_regular(Path(path)) as file:
-            data = file.read(PAYLOAD_LIMIT + 1)
-    except (OSError, ValueError, StoreError) as error:
-        raise UsageError(f"cannot read the event in {path}: {error}", hint=_HINT) from error
-    if len(data) > PAYLOAD_LIMIT:
-        raise UsageError(f"the event in {path} is too large", hint=_HINT)
-    try:
-        return parse(data, kind, path)
+        return parse(Path(path).read_bytes(), kind, path)
+    except OSError as error:
+        raise UsageError(f"cannot read the event in {path}: {error.strerror}", hint=_HINT) from error
     except FileFormatError as error:
         raise UsageError(
             f"the payload of the event {event!r} is not what GitHub sends: {error.what}", hint=_HINT

@@ -10,15 +10,12 @@ import re
 import secrets
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.comparison.github import command
-from cachegrind_bench.store.durable import is_special, write_atomic
-from cachegrind_bench.waiting import Waiting
 
 # GitHub refuses a step's summary of more than 1 MiB as a whole.
 _MOST_SUMMARY = 1_000_000
@@ -85,11 +82,8 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
         if not path:
             return
         try:
-            if is_special(Path(path)):  # a pipe may have no reader
-                write_atomic(Path(path), text.encode(), Waiting(self.say))
-            else:
-                with open(path, "a", encoding="utf-8") as file:
-                    file.write(text)
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(text)
         except OSError as error:
             raise UsageError(f"cannot write {path}, which GitHub reads: {error.strerror}") from error
         self.environ[name] = path

@@ -1,87 +1,35 @@
-"""What a measured program may leave in place of the files of a job: each is an error at once."""
+"""The files of a job that its steps read and write."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.process import Completed
-from tests.cli.ci.job import BASE, SLOWER, TOKEN, Job, base_run, noted, run, unescaped
+from tests.cli.ci.job import BASE, SLOWER, Job, base_run, noted, run, unescaped
 from tests.unit.samples import failed_benchmark
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-OTHERS: dict[str, Callable[[Path], object]] = {
-    "pipe": os.mkfifo,
-    "device": lambda path: path.symlink_to("/dev/zero"),
-    "folder": Path.mkdir,
-    "link": lambda path: path.symlink_to("/nonexistent/file"),
-    "text": lambda path: path.write_bytes(b"\xff\x1b[31m\n::error::x\n"),
-    "depth": lambda path: path.write_bytes(b'{"x": ' + b"[" * 10_000),
-}
 STEPS = [
     (("compare", "--store", "none"), "artifact/result.json"),
     (("compare", "--store", "none"), "artifact/base.json"),
     (("gate", "--hold", "verdict"), "verdict.json"),
     (("compare", "--store", "none"), "missing.txt"),
-    (("comment", "--token", TOKEN), "report.md"),
-    (("trend", "--store", "file:x"), "artifact"),
 ]
 
 
-@pytest.mark.parametrize("kind", OTHERS)
 @pytest.mark.parametrize(("step", "name"), STEPS, ids=[name for _, name in STEPS])
-def test_what_is_not_the_file_of_an_earlier_step_is_an_error(
-    job: Job, step: tuple[str, ...], name: str, kind: str
-) -> None:
-    job.stub.add_pull("base/prog", number=7)
+def test_what_is_not_the_file_of_an_earlier_step_is_an_error(job: Job, step: tuple[str, ...], name: str) -> None:
     job.pull_request().has(SLOWER, base_run()).compared()
     (job.folder / "missing.txt").write_text("0")
     path = job.folder / name
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
-    OTHERS[kind](path)
+    path.write_bytes(b"\xff\x1b[31m\n::error::x\n")
     told = job.cg_bench("ci", step[0], "--folder", str(job.folder), *step[1:])  # the job itself would read them
-    if kind in {"text", "depth"} and name == "report.md":  # what is posted is cut and escaped anyway
-        assert told.code == 0
-    elif kind == "link" and name == "artifact/base.json":
-        assert told.code in {0, 2}
-    elif not (kind in {"folder", "link"} and name == "artifact"):
-        assert told.code == 2
-        assert str(path) in noted(told, "error")[0]
-
-
-def test_a_summary_may_be_a_pipe_that_somebody_reads(job: Job, tmp_path: Path) -> None:
-    pipe, copy = tmp_path / "pipe", tmp_path / "copy"
-    os.mkfifo(pipe)
-    reader = subprocess.Popen(
-        [sys.executable, "-c", f"open({str(copy)!r}, 'wb').write(open({str(pipe)!r}, 'rb').read())"]
-    )
-    job.variables["GITHUB_STEP_SUMMARY"] = str(pipe)
-    assert job.pull_request().has(SLOWER, base_run()).step("compare", "--store", "none").code == 0
-    assert reader.wait(60) == 0
-    assert copy.read_text() == job.report.rstrip("\n") + "\n\n"
-
-
-@pytest.mark.parametrize("variable", ["GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"])
-def test_a_summary_that_nobody_reads_is_waited_for_once_with_a_line_and_is_an_error(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
-    monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
-    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.06)  # so there is one line for each wait
-    os.mkfifo(tmp_path / "pipe")
-    job.variables[variable] = str(tmp_path / "pipe")
-    told = job.pull_request().has(SLOWER, base_run()).step("compare", "--store", "none")
     assert told.code == 2
-    assert "nobody has read this pipe" in noted(told, "error")[0]
-    assert told.out.count(f"cg-bench: waiting for a reader of {tmp_path}/pipe, 0 s\n") == 1
+    assert str(path) in noted(told, "error")[0]
 
 
 @pytest.mark.parametrize("summary", ["/dev", "/dev/full"])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import stat
 import struct
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,42 +56,15 @@ def lying() -> bytes:
     return bytes(data)
 
 
-def encrypted() -> bytes:
-    data = bytearray(zipped({"result.json": b"{}"}))
-    data[6] |= 1
-    data[data.index(b"PK\x01\x02") + 8] |= 1
-    return bytes(data)
-
-
 def twice() -> bytes:
     return zipped({"result.json": b"{}", "resultXjson": b"{}"}).replace(b"resultXjson", b"result.json")
 
 
-def link() -> bytes:
-    entry = zipfile.ZipInfo("result.json")
-    entry.create_system, entry.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(entry, "/etc/passwd")
-    return buffer.getvalue()
-
-
 ARTIFACTS = {
     "path traversal": zipped({**GOOD, "../../evil": b"x"}),
-    "absolute": zipped({**GOOD, "/tmp/cg-bench-evil": b"x"}),
-    "another name": zipped({**GOOD, "README.md": b"x"}),
-    "no result": zipped({"base.json": GOOD["base.json"]}),
     "larger than is sent": bytes(20_000_001),
-    "a file of fifty megabytes": bomb(),
     "a bomb that lies": lying(),
-    "encrypted": encrypted(),
     "two of one name": twice(),
-    "a link": link(),
-    "a zip in the zip": zipped({"result.json": zipped(GOOD)}),
-    "cut off": zipped(GOOD)[:-30],
-    "no zip": b"::error::x\n" * 100,
-    "empty": b"",
-    "no JSON": zipped({"result.json": b"\xff\xfe"}),
     "deep": zipped({"result.json": b"[" * 1_000_000}),
     "another schema": zipped({"result.json": b'{"schema": "\\n::error::x ##[error]y"}'}),
     "no benchmarks": zipped({"result.json": encode(replace(SLOWER, benchmarks=()))}),
@@ -111,7 +82,6 @@ def test_an_artifact_that_is_not_ours_ends_the_job_and_leaves_nothing(job: Job, 
     assert active(job.summary) == {}
     left = [path.name for path in job.folder.rglob("*") if path.is_file()]
     assert left == (["result.json"] if what == "a bad base" else [])
-    assert not Path("/tmp/cg-bench-evil").exists()
     assert not (job.root.parent / "evil").exists()
 
 
@@ -129,25 +99,11 @@ def altered(**changes: object) -> bytes:
 @pytest.mark.parametrize(
     "content",
     [
-        altered(benchmarks__0__counts__Ir=1_100_000.0),
         altered(benchmarks__0__counts__Ir=1.5),
-        altered(benchmarks__0__score__value=1e300),
-        altered(benchmarks__0__wall_ms=0.5),
-        altered(benchmarks__0__counts__Ir=-1),
-        altered(benchmarks__0__counts__Ir=10**30),
         altered(benchmarks__0__counts__Ir="1100000"),
-        altered(benchmarks__0__counts__Ir=True),
-        altered(benchmarks__0__counts__Ir=None),
-        altered(benchmarks__0__profile__functions__0__2=1_100_000.0),
-        altered(benchmarks__0__python={"total": 1, "cut": False, "functions": [[0, 0, 1]], "paths": [[0, 0, 1, 2]]}),
         altered(benchmarks__0__python={"total": 1, "cut": False, "functions": [[99, 0, 1]], "paths": []}),
         altered(benchmarks__0__id=7),
-        altered(benchmarks__0__id="\udc80"),
-        altered(commit__sha=None),
-        altered(strings=[1, 2]),
-        GOOD["result.json"].replace(b"1100000", b"NaN", 1),
         GOOD["result.json"].replace(b"1100000", b"Infinity", 1),
-        GOOD["result.json"].replace(b"1100000", b"1" * 5000, 1),
     ],
 )
 def test_only_whole_numbers_in_their_places_are_taken(job: Job, content: bytes) -> None:
@@ -318,7 +274,7 @@ def test_a_thousand_benchmarks_with_endless_names_fit_into_a_comment(job: Job, l
 
 
 @pytest.mark.parametrize("name", ["id", "shard", "jobs", "base"])
-@pytest.mark.parametrize("text", ["a\n::error::pwned", "##[error]x", "\x1b[31m", "a\r::error::pwned", HOSTILE])
+@pytest.mark.parametrize("text", ["a\r::error::pwned", HOSTILE])
 def test_what_is_measured_is_no_command_in_the_log(
     job: Job, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
