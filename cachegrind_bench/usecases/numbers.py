@@ -14,6 +14,7 @@ from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.startup.exchange import ITERATIONS
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.store.protocol import Query, Store
+from cachegrind_bench.store.record import run_name
 from cachegrind_bench.usecases.selection import configuration
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ def numbers_of(benchmarks: Iterable[Benchmark | Point]) -> dict[str, int]:
 
 
 def stored(store: Store, ids: Collection[str] | None = None) -> dict[str, int]:
-    """Return the numbers of the last runs in a store. StoreError if it cannot be read."""
-    wanted = None if ids is None else ids.__contains__
-    runs = store.snapshots(Query(wanted=wanted)) if store.exists() else ()
+    """Return the numbers of the runs in a store, of its last three months. StoreError if it cannot be read."""
+    months = sorted({run.month for run in map(run_name, store.names()) if run is not None})
+    runs = store.snapshots(Query(since=min(months[-3:], default=None), wanted=ids.__contains__ if ids else None))
     found = dict[str, int]()
     for run in sorted(runs, key=lambda run: (run.created_at, run.uid)):
         found |= numbers_of(run.points)

@@ -15,11 +15,13 @@ from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.reading import candidates, renames_of, snapshot
 from cachegrind_bench.store.reading import snapshots as snapshots_of
 from cachegrind_bench.store.record import Record, rename_record, run_name, uid_of
+from cachegrind_bench.usecases import numbers
 from tests.unit.samples import HOSTILE, VECTOR, failed_benchmark, rich_benchmark, times
-from tests.unit.stored import measured, stored
+from tests.unit.stored import filled, measured, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from cachegrind_bench.model.result import Snapshot
 
@@ -240,3 +242,14 @@ def test_a_new_name_that_another_benchmark_has_is_not_given_twice() -> None:
     record = stored(1, measured("a"), measured("b"), measured("c"))
     assert ids(record, "a b") == ["a", "b", "c"]
     assert ids(record, "a d", "b d") == ["d", "b", "c"]
+
+
+def test_numbers_of_iterations_are_those_of_the_last_three_months(tmp_path: Path) -> None:
+    store = filled(tmp_path)
+    for month, iterations in ((6, 10), (4, 1000), (2, 1), (6, 100)):
+        both = (measured(name, iterations=iterations) for name in ("sieve", f"only {month}"))
+        store.add([stored(iterations, *both, created_at=f"2026-{month:02}-01T00:00:{iterations // 100:02}Z")])
+    assert numbers.stored(store) == {"filter": 100, "only 6": 100, "only 4": 1000, "only 2": 1}
+    assert numbers.stored(store, {"only 4", "filter"}) == {"filter": 100, "only 4": 1000}
+    store.add([stored(30, created_at="2026-07-01T00:00:00Z")])
+    assert "only 2" not in numbers.stored(store)

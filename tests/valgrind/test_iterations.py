@@ -54,6 +54,7 @@ def assert_planted(found: Mapping[str, float], rounds: int, within: float = 0.01
         assert more == pytest.approx(rounds * of_a_round, rel=within), name
 
 
+@pytest.mark.slow
 def test_what_google_benchmark_does_once_is_not_in_an_iteration(cg_bench: CgBench, compile_c: CompileC) -> None:
     # With 1,650 rounds a thousand iterations stay below what is counted of a new benchmark, with 1,750 they do not.
     found = planted(cg_bench, f"google-benchmark = '{compile_c(STATE, '-O1')}'", (1650, 1750))
