@@ -350,39 +350,3 @@ def test_last(benchmark): benchmark(int)
         "test_parent": lost,
         "test_last": lost,
     }
-
-
-def test_a_benchmark_that_stops_its_parent_is_named_and_does_not_hang_without_a_time_limit(project: Project) -> None:
-    project.write(
-        """
-import os, signal
-def test_parent(benchmark):
-    os.kill(os.getppid(), signal.SIGSTOP)
-    os._exit(0)
-def test_last(benchmark): benchmark(int)
-"""
-    )
-    project.write("def test_other(benchmark): benchmark(int)\n", "test_other.py")
-    project.write(
-        """
-import os, signal
-def test_stopped(benchmark): benchmark(lambda: os.kill(os.getpid(), signal.SIGSTOP))
-def test_stopped_later(benchmark):
-    calls = []
-    def work():
-        calls.append(1)
-        if len(calls) > 2: os.kill(os.getpid(), signal.SIGSTOP)
-    benchmark(work)
-""",
-        "test_self.py",
-    )
-    found = project.measure(status=1)
-    stopped = "was stopped by a signal for 10 s or more"
-    lost = f"cg-bench: this benchmark was not run: the process of its file {stopped} while test_it.py::test_parent ran"
-    assert {name: item["error"] for name, item in found.items()} == {
-        "test_parent": lost,
-        "test_last": lost,
-        "test_other.py::test_other": None,
-        "test_self.py::test_stopped": f"cg-bench: this benchmark {stopped}",
-        "test_self.py::test_stopped_later": f"cg-bench: this benchmark {stopped}",
-    }

@@ -320,7 +320,6 @@ class Lane(Worker):
                 except OSError as error:
                     if error.errno in _FULL:
                         raise
-        self._limit.release(exchange)
         if self._gate is not None:
             with suppress(BlockingIOError):  # a benchmark has filled it, and opened it so
                 os.write(self._gate, b"!")
