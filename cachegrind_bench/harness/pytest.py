@@ -229,12 +229,7 @@ def _collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], o
                 f"{entry.each.place}: pytest could not collect the benchmarks, and ended with {done.end}",
                 hint=f"{last_lines(done)}\n{advice}".rstrip(),
             )
-        try:
-            return msgspec.convert(take_report(target, most=sys.maxsize), Collected)
-        except msgspec.ValidationError as error:
-            raise MeasurementError(
-                f"{entry.each.place}: pytest's list of benchmarks was written over while they were collected"
-            ) from error
+        return msgspec.convert(take_report(target), Collected)
 
 
 def python_of(entry: Entry, environ: Mapping[str, str]) -> str:

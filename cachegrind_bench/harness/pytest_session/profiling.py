@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError
-from cachegrind_bench.harness.pytest_session.reports import overwritten
 from cachegrind_bench.harness.pytest_session.results import parts_of
 from cachegrind_bench.harness.pytest_session.session import Bench, Lane, serving
 from cachegrind_bench.interruption import wait_for_all
@@ -115,10 +114,7 @@ def _seen(
     """Read the call in a meter's record."""
     try:
         with reading_out_files():
-            found = parts_of(out, meter)
-            if [len(pairs) for pairs in found] != [1]:
-                raise overwritten()
-            ((pair,),) = found
+            ((pair,),) = parts_of(out, meter)
             empty, body = (PathReader(depth=depth, hide=_is_harness) for _ in range(2))
             for reader, files in zip((empty, body), pair, strict=True):
                 for file in files:

@@ -21,7 +21,7 @@ import msgspec
 
 from cachegrind_bench.errors import CommandTimeoutError, MeasurementError
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
-from cachegrind_bench.harness.pytest_session.reports import Caches, Report, Trouble, taken
+from cachegrind_bench.harness.pytest_session.reports import taken
 from cachegrind_bench.harness.pytest_session.results import (
     Costs,
     Ended,
@@ -245,8 +245,7 @@ def _watch(lanes: Sequence[Lane], settings: Settings, said: bytearray, relay: Re
             lane.look(said, settings, over=over)
         if relay.stopped():
             for lane in lanes:
-                with suppress(OSError):  # a test may have put a link there that leads nowhere
-                    Path(lane.exchange.stop).touch()
+                Path(lane.exchange.stop).touch()
         if all(done):
             return
         ended.next(_LOOK_S)
@@ -308,33 +307,23 @@ class Lane(Worker):
             self._gate = os.open(exchange.gate, os.O_RDWR | os.O_NONBLOCK)
 
     def release(self, look_ups: Mapping[str, LookUps]) -> None:
-        """Let the measured process go on, with what benchmarks look up in types, by the ids of their nodes.
-
-        Where a benchmark that ran without Valgrind has put something there, or moved the folder away, what finds that fails.
-        """
+        """Let the measured process go on, with what benchmarks look up in types, by the ids of their nodes."""
         exchange = self.exchange
         with _writing(exchange):
             for (number, index), item in self._items.items():
-                try:
-                    put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
-                except OSError as error:
-                    if error.errno in _FULL:
-                        raise
+                put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
         if self._gate is not None:
-            with suppress(BlockingIOError):  # a benchmark has filled it, and opened it so
-                os.write(self._gate, b"!")
+            os.write(self._gate, b"!")
 
     def caches(self) -> list[str]:
         """Return where the measured process looked for compiled modules before its first file of tests."""
-        found: list[str] = (taken(self.exchange.caches, Caches, self._paths.real) or {}).get("folders", [])
+        found: list[str] = (taken(self.exchange.caches, self._paths.real) or {}).get("folders", [])
         return found
 
     def is_older_than(self, folders: Sequence[str]) -> bool:
         """Return whether anything has come to any of these folders, or gone, since the orders were written."""
-        try:
+        with _writing(self.exchange):
             begun = Path(self.exchange.root).stat().st_mtime_ns
-        except OSError:  # a benchmark has removed them, and what needs them fails
-            return False
         return any(os.stat(path).st_mtime_ns >= begun for path in folders if os.path.exists(path))
 
     def close(self) -> None:
@@ -385,8 +374,6 @@ class Lane(Worker):
     @staticmethod
     def _remove_parts(out: Path, number: int, index: int) -> None:
         """Remove what Callgrind wrote of a benchmark that was read; else all would be given real paths in the end."""
-        if out.is_symlink():
-            return
         prefix = dumps.kept(f"{number}.{index}")
         with suppress(OSError):
             for name in os.listdir(out):
@@ -402,7 +389,7 @@ class Lane(Worker):
 
     def _report(self, number: int, index: int) -> dict[str, Any] | None:
         """Return what a benchmark reported; of one that was stopped, why."""
-        found = taken(self.exchange.report(number, index), Report, self._paths.real)
+        found = taken(self.exchange.report(number, index), self._paths.real)
         if found and "status" in found and (why := self._limit.why(self.exchange, number, index)):
             found["died"] = why
         return found
@@ -411,9 +398,7 @@ class Lane(Worker):
         """Return what to report of a benchmark that nothing came of; None if it was not to begin any more."""
         if self._relay.stopped():
             return None
-        if os.path.lexists(self.exchange.stop):
-            return {"reports": [], "died": None, "trouble": "a benchmark before it told the others not to begin"}
-        trouble = taken(self.exchange.trouble(number), Trouble, self._paths.real)
+        trouble = taken(self.exchange.trouble(number), self._paths.real)
         late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
         current = take_current(self.exchange.current)
         index = trouble.get("at", -1) if trouble else current[2] if current and current[1] == number else -1

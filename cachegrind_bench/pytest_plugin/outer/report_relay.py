@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from cachegrind_bench.harness.pytest_session.reports import OVERWRITTEN
 from cachegrind_bench.harness.pytest_session.results import failure_text
 from cachegrind_bench.valgrind.failures import spoken_of
 
@@ -39,15 +38,11 @@ def report(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = 
     """
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    try:
-        for one in [_report_of(item, data) for data in found.get("reports", ())]:
-            if one.failed:
-                _add_hint(one, held_back)
-            hook.pytest_runtest_logreport(report=one)
-    except pytest.exit.Exception:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a hook has to say of what a test has written in place of its report
-        found = {**OVERWRITTEN, "text": f"its report cannot be shown: {error!r}"}
+    for data in found["reports"]:
+        one: pytest.TestReport = hook.pytest_report_from_serializable(config=item.config, data=data)
+        if one.failed:
+            _add_hint(one, held_back)
+        hook.pytest_runtest_logreport(report=one)
     if text := failure_text(found):
         text = "\n".join(part for part in (text, found.get("text")) if part)
         keywords: dict[str, Any] = dict.fromkeys(item.keywords, 1)
@@ -57,15 +52,6 @@ def report(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = 
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     if found.get("exit"):
         item.session.shouldstop = found["exit"]
-
-
-def _report_of(item: pytest.Item, data: dict[str, Any]) -> pytest.TestReport:
-    """Return the report of this item, whatever it calls itself."""
-    own = {**data, "nodeid": item.nodeid, "location": item.location}
-    made = item.ihook.pytest_report_from_serializable(config=item.config, data=own)
-    if not isinstance(made, pytest.TestReport):
-        raise TypeError(made)
-    return made
 
 
 def _add_hint(report: pytest.TestReport, held_back: Sequence[str]) -> None:
