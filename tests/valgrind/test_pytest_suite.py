@@ -206,21 +206,6 @@ def test_a_conftest_finds_plugins_that_stay_out_and_a_test_that_wants_their_time
     assert "test_it.py:8 has a fixture 'benchmark' of its own, which hides that of cg-bench" in hidden["error"]
 
 
-@pytest.mark.parametrize(
-    "put", ["os.mkfifo(list)", "os.mkdir(list)", "os.symlink('/dev/zero', list)", "os.mknod(list)"]
-)
-def test_a_list_of_benchmarks_that_the_project_wrote_over_is_an_error(project: Repository, put: str) -> None:
-    (project.path / "conftest.py").write_text(
-        "import atexit, os, sys\n"
-        "(list,) = [word.partition('=')[2] for word in sys.argv if word.startswith('--cg-bench-list=')]\n"
-        f"atexit.register(lambda: os.unlink(list) or {put})\n"
-    )
-    code, _, err = cg_bench(project, "list")
-    said = [line for line in err.splitlines() if ": waiting for " not in line]  # on a slow machine
-    assert (code, len(said)) == (4, 1)
-    assert "pytest's list of benchmarks was written over" in said[0]
-
-
 def test_nothing_but_pytest_is_needed_where_the_project_is_and_its_own_click_and_msgspec_are_measured(
     project: Repository, bare: Path
 ) -> None:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from pathlib import Path
-
 import pytest
 
-from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.process import Completed
 from tests.cli.ci.job import BASE, SLOWER, Job, base_run, noted, run, unescaped
 from tests.unit.samples import failed_benchmark
@@ -41,16 +36,6 @@ def test_a_summary_that_cannot_be_written_does_not_hide_why_a_step_failed(job: J
     warning, error = told.err.splitlines()[:2]
     assert warning.startswith(f"cg-bench: warning: cannot write {summary}")
     assert error == "cg-bench: error: 1 of the benchmarks failed: broken"
-
-
-def test_the_result_of_an_earlier_step_may_come_through_a_pipe(job: Job, tmp_path: Path) -> None:
-    pipe, source = tmp_path / "pipe", tmp_path / "source"
-    source.write_bytes(encode(SLOWER))
-    os.mkfifo(pipe)
-    writer = subprocess.Popen(["cp", str(source), str(pipe)])
-    told = job.step("measure", "--result", str(pipe))
-    assert (told.code, writer.wait(60)) == (0, 0)
-    assert decode((job.folder / "artifact" / "result.json").read_bytes(), "x") == SLOWER
 
 
 def test_where_nothing_was_measured_the_summary_has_the_innermost_reason_and_its_advice(
