@@ -234,7 +234,7 @@ class Client:
     def add_comment(self, number: int, body: str) -> None:
         """Write a new comment."""
         with self._asking(f"comment on {number}"):
-            self._issue(number).create_comment(body)
+            _made(self._issue(number).create_comment(body).id)
 
     def edit_comment(self, identity: int, body: str) -> None:
         """Replace the text of a comment."""
@@ -312,7 +312,7 @@ class Client:
     def add_issue(self, title: str, body: str, label: str) -> int:
         """Open an issue and return its number. A label that is not there yet is made by GitHub."""
         with self._asking("open an issue"):
-            return self._repository.create_issue(title=title, body=body, labels=[label]).number
+            return _made(self._repository.create_issue(title=title, body=body, labels=[label]).number)
 
     def edit_issue(self, number: int, *, title: str, body: str, is_open: bool) -> None:
         """Replace title and text of an issue, and open or close it."""
@@ -353,6 +353,13 @@ class Client:
         from github.IssueComment import IssueComment
 
         return IssueComment(self._github.requester, url=f"{self._repository.url}/issues/comments/{identity}")
+
+
+def _made(number: int) -> int:
+    """Return the number of what was made. ValueError for an answer without one, as of a redirection, which PyGithub takes for success."""
+    if not number:
+        raise ValueError("nothing was made: was the repository renamed?")
+    return number
 
 
 def _pull(found: Any) -> OpenPull:

@@ -344,6 +344,13 @@ def test_an_answer_that_is_not_what_was_asked_for_is_an_error_in_one_sentence(
         assert (refusal(action) or ApiError("")).message.startswith("GitHub did not ")
 
 
+def test_what_was_redirected_and_not_made_is_an_error(stub: Stub, api: Client) -> None:
+    """As GitHub answers for a repository that was renamed."""
+    for action in (lambda: api.add_comment(7, "text"), lambda: api.add_issue("title", "text", "x")):
+        answers(stub, b"", 307)
+        assert "was the repository renamed?" in str(refusal(action))
+
+
 def test_an_error_has_no_signed_address(stub: Stub, api: Client) -> None:
     stub.add_artifact(REPO, 42, "a", b"PK")
     (artifact,) = api.artifacts(42)
