@@ -29,12 +29,9 @@ _POLL_S = 0.05
 # How long output may still come once the program itself has ended: bash's `> >(tee log)` needs a moment, while a
 # daemon that inherited the pipe would hold it open for ever.
 _DRAIN_S = 0.5
-# How long a child may take to tidy up after the end of its input, or after SIGTERM.
 _FAREWELL_S = 2.0
 # Holds our pipe open in the background: when that closes, as it does when we are killed, its process group has to end.
 _GUARD = 'exec 3<&0 <"$0"; { read -r _ <&3; kill -9 "-$$"; } </dev/null >/dev/null 2>&1 & exec "$@" 3<&-'
-# The same as its parent, which it may stop or kill.
-_PARENT = _GUARD.replace('exec "$@" 3<&-', '(exec "$@" 3<&-); exit "$?"')
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR, errno.ELIBBAD, errno.ETXTBSY)
 
@@ -67,10 +64,12 @@ class Child:
     """A running program, leader of its own session; as a context manager, it and its group do not outlive the block.
 
     `stdin` is our end of its input (-1 without one), open until `close_stdin`; `stdout`, `stderr` those of its output.
+    It may take `farewell_s` seconds to tidy up after the end of its input, or after SIGTERM.
     """
 
-    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], farewell_s: float = _FAREWELL_S) -> None:
         self._popen = popen
+        self._farewell_s = farewell_s
         self.pid = popen.pid
         self.stdin, self.stdout, self.stderr = (
             -1 if pipe is None else pipe.fileno() for pipe in (popen.stdin, popen.stdout, popen.stderr)
@@ -97,7 +96,7 @@ class Child:
             self._tidying()
 
     def _tidying(self) -> None:
-        deadline = time.monotonic() + _FAREWELL_S
+        deadline = time.monotonic() + self._farewell_s
         while not self.has_ended() and time.monotonic() < deadline:
             time.sleep(0.001)  # not `wait`: once it is reaped, the group could not be killed safely
 
@@ -113,12 +112,6 @@ class Child:
             return bool(os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG))
         except ChildProcessError:  # reaped: by us, or by the kernel with SIGCHLD ignored
             return True
-
-    def wake(self) -> None:
-        """Let its process group go on if it was stopped."""
-        with suppress(ChildProcessError, ProcessLookupError, PermissionError):
-            if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG):
-                os.killpg(self.pid, signal.SIGCONT)
 
     def wait(self, timeout: float | None = None) -> int | None:
         """Reap it and return its exit code, or minus the signal; None if it still runs after `timeout` seconds."""
@@ -143,6 +136,7 @@ def start(
     stdin_pipe: bool = True,
     stdin: int = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
+    farewell_s: float = _FAREWELL_S,
 ) -> Child:
     """Start a program in its own session, its output in two pipes, its input a pipe that is ours to close.
 
@@ -154,7 +148,7 @@ def start(
     try:
         # fmt: off
         return Child(subprocess.Popen(argv, bufsize=0, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                      env=env, cwd=cwd, pass_fds=pass_fds, start_new_session=True))
+                                      env=env, cwd=cwd, pass_fds=pass_fds, start_new_session=True), farewell_s)
         # fmt: on
     except (OSError, ValueError) as error:
         raise _explain(error, os.fsdecode(argv[0]), cwd) from error
@@ -173,25 +167,22 @@ def run(
     keep_output_limit: int = 1 << 20,
     guarded: bool = False,
     shell: bool = False,
-    untrusted: bool = False,
     tidies: bool = False,
 ) -> Completed:
     """Run a program to its end and keep the tail of its output; its input is `stdin`, or a file, or nothing.
 
     `echo` gets stdout and stderr as they come, `waiting` the seconds since the start, over and over. What is left of the
     process group is killed when the program ends, after `timeout` seconds, and when we are interrupted; if it is `guarded`,
-    even if we are killed. What is `untrusted` is guarded, too, and has another parent than us, which it may stop or kill: a
-    signal that ends it is then an exit status above 128. With `shell`, argv[0] is a command line for `/bin/sh`, which is
-    untrusted and has no input. What `tidies` up gets SIGTERM first when we are interrupted, and has two seconds.
+    even if we are killed. With `shell`, argv[0] is a command line for `/bin/sh`, which is guarded and has no input. What `tidies`
+    up gets SIGTERM first when we are interrupted, and has two seconds.
     """
     started = time.monotonic()
     command = ["/bin/sh", "-c", *argv] if shell else argv
-    guard = _PARENT if untrusted or shell else _GUARD if guarded else None
     with ExitStack() as stack:
         with held():
             source = _open_input(stdin, stdin_path)
             try:
-                child = stack.enter_context(_started(command, source, guard=guard, env=env, cwd=cwd))
+                child = stack.enter_context(_started(command, source, guarded=guarded or shell, env=env, cwd=cwd))
             finally:
                 if source >= 0:
                     os.close(source)
@@ -233,18 +224,18 @@ def _started(
     command: Sequence[str | bytes | os.PathLike[str]],
     source: int,
     *,
-    guard: str | None,
+    guarded: bool,
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
 ) -> Child:
     """Start a program with this input."""
-    if guard is None:
+    if not guarded:
         return start(command, env=env, cwd=cwd, stdin_pipe=False, stdin=source)
     if source < 0:
-        return start(["/bin/sh", "-c", guard, "/dev/null", *command], env=env, cwd=cwd)
+        return start(["/bin/sh", "-c", _GUARD, "/dev/null", *command], env=env, cwd=cwd)
     high = fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 10)  # the guard needs 3 for itself
     try:
-        return start(["/bin/sh", "-c", guard, f"/proc/self/fd/{high}", *command], env=env, cwd=cwd, pass_fds=(high,))
+        return start(["/bin/sh", "-c", _GUARD, f"/proc/self/fd/{high}", *command], env=env, cwd=cwd, pass_fds=(high,))
     finally:
         os.close(high)
 
@@ -262,7 +253,6 @@ def _pump(child: Child, take: Callable[[int, bytes], None], look: Callable[[], N
         while not (ended := child.has_ended()) and time.monotonic() < deadline:
             if cancel is not None:
                 cancel.check()
-            child.wake()
             look()
             if selector.get_map():
                 _read(selector, take, _POLL_S)

@@ -242,7 +242,7 @@ def ask(
         echo=count,
         waiting=run.look,
         keep_output_limit=LISTING_BYTES,
-        untrusted=True,
+        guarded=True,
     )
     if done.timed_out:
         hint = "a longer 'timeout' in its table gives it more"

@@ -1,6 +1,7 @@
-"""Says when no thread of the program is ready to run, without taking its CPU: then a thread of ours that is below them runs.
+"""Say when no thread of the program is ready to run, without taking its CPU: a thread of ours below the program's runs then.
 
-So it does where the kernel gives ordinary tasks a turn, some hundredths of each second: whoever asked has to look. Runs inside the launcher: only the standard library, and little of it.
+That thread also runs where the kernel gives ordinary tasks a turn, some hundredths of each second: the caller has to look.
+Runs inside the launcher: only the standard library, and little of it.
 """
 
 from __future__ import annotations
@@ -9,10 +10,15 @@ import _thread
 import os
 import select
 import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from socket import socket
 
 
 class Idle:
-    """Where to wait for that, as a file; for a launcher above the program, on the same CPU."""
+    """Waits for that; for a launcher above the program, on the same CPU."""
 
     def __init__(self) -> None:
         self._question, self._ask = os.pipe()
@@ -20,20 +26,23 @@ class Idle:
         self._is_asked = False
         _thread.start_new_thread(self._run, ())
 
-    def fileno(self) -> int:
-        """Return the file that can be read once the program has nothing to execute."""
-        return self._told
+    def is_called(self, others: Sequence[int | socket], longest: float) -> bool:
+        """Wait until the program has nothing to execute, for `longest` seconds at most; return whether one of the others can be read.
 
-    def ask(self) -> None:
-        """Have it said the next time from now on."""
+        Until then, each call is answered at once. To look after the waits by the clock would leave it to chance whether the
+        launcher had given its priority up when a call comes, and so what others execute before it is answered.
+        """
         if self._is_asked and select.select([self._told], [], [], 0)[0]:
-            self.take()  # that was so before
+            self._take()  # that was so before
         if not self._is_asked:
             self._is_asked = True
             os.write(self._ask, b"?")
+        ready = select.select([*others, self._told], [], [], longest)[0]
+        if self._told in ready:
+            self._take()
+        return any(item in ready for item in others)
 
-    def take(self) -> None:
-        """Take the answer, which is there."""
+    def _take(self) -> None:
         os.read(self._told, 1)
         self._is_asked = False
 

@@ -15,7 +15,6 @@ from contextlib import suppress
 
 from cachegrind_bench.hermetic.kernel import descriptor_of
 
-_MOST_ANCESTORS = 50
 _MOST_ARGUMENTS, _MOST_BYTES = 10_000, 6 << 20  # three quarters of 8 MiB (fs/exec.c, bprm_set_stack_limit)
 _THREADS, _STARTED = 17, 19  # places of num_threads and starttime (fields 20 and 22) behind the name in /proc/PID/stat
 
@@ -107,14 +106,6 @@ def parent_of(pid: int) -> int:
         return _status_field(pid, b"PPid:")
     except OSError:
         return 0
-
-
-def ancestors_of(pid: int) -> list[int]:
-    """Return the parent, its parent, and so on, as far as they can be seen."""
-    found: list[int] = []
-    while (pid := parent_of(pid)) and len(found) < _MOST_ANCESTORS:
-        found.append(pid)
-    return found
 
 
 def peak_memory_kb(pid: int) -> int:

@@ -12,18 +12,16 @@ import signal
 import socket
 import stat
 from collections.abc import Callable
-from contextlib import suppress
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.neighbours import Level, link
 from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.place import BASE, BESIDE, ROOT, Pair
-from cachegrind_bench.hermetic.process_memory import ancestors_of
 from cachegrind_bench.hermetic.scheduling import become_program
-from cachegrind_bench.hermetic.syscall_filter import install_filter, install_refusals, refusals, traps
+from cachegrind_bench.hermetic.syscall_filter import install_filter, traps
 
 _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
-_MOST_ENTRIES, _MOST_THREADS = 64, 100
+_MOST_ENTRIES = 64
 
 
 def become(orders: Orders, ours: socket.socket, levels: tuple[Level, ...], *, pinned: bool) -> None:
@@ -110,22 +108,11 @@ def _install(orders: Orders, seal: dict[str, str]) -> int | None:
     if table is None:
         seal["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None
-    # The launcher, its guard, the cg-bench that measures, one that called it, as `ab` does, and who called that.
-    above = ancestors_of(os.getpid())
-    groups = {-1}  # all there are
-    for pid in above:
-        with suppress(OSError):
-            groups.add(-os.getpgid(pid))
-    # Each thread can be stopped by its own number.
-    threads = [int(name) for pid in above[2:3] for name in os.listdir(f"/proc/{pid}/task")[:_MOST_THREADS]]
-    refused = refusals(table, [*above, *sorted(groups - {0}), *sorted(threads)])
     followed = traps(table, clock=orders.clock is not None, files=orders.record_files, moves=bool(orders.places))
     try:
-        return install_filter(table, [*refused, *followed])
+        return install_filter(table, followed)
     except OSError as error:
         seal["randomness"] = error.strerror or str(error)
-        with suppress(OSError):
-            install_refusals(table, refused)
         return None
 
 

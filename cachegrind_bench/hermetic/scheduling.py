@@ -222,7 +222,7 @@ def _tell(claim: socket.socket, name: str) -> bool:
 
 
 def _inside_another_run() -> bool:
-    pid = os.getppid()  # the guard of our own
+    pid = os.getppid()
     with suppress(OSError):
         while (pid := parent_of(pid)) > 1:
             with open(f"/proc/{pid}/cmdline", "rb") as file:

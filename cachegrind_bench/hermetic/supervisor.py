@@ -24,15 +24,13 @@ from cachegrind_bench.hermetic.listings import Listings
 from cachegrind_bench.hermetic.neighbours import is_crossing
 from cachegrind_bench.hermetic.place import Translation, rewritten
 from cachegrind_bench.hermetic.process_memory import (
-    ancestors_of,
     executing,
-    group_of,
     path_of,
     peak_memory_kb,
     peek,
     peek_string,
 )
-from cachegrind_bench.hermetic.syscall_filter import AFFINITY, PLAIN_READING_MASK, TO_THREADS
+from cachegrind_bench.hermetic.syscall_filter import AFFINITY, PLAIN_READING_MASK
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:
@@ -93,7 +91,6 @@ class Supervisor:
         if self._time is not None:
             self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
         self._processes = ProcessTable(root, orders)
-        self._not_to_stop = {os.getpid(), *ancestors_of(os.getpid())}
 
     def serve_one(self) -> None:
         """Receive one notification and answer it. OSError(EBADF) and the like end the service."""
@@ -128,8 +125,6 @@ class Supervisor:
         answered = False
         if self._recorder is not None and self._recorder.take(name, thread, args):
             return False, 0
-        if name in TO_THREADS and (target := args[TO_THREADS[name]] & _INT) and group_of(target) in self._not_to_stop:
-            raise _RefuseError(errno.EPERM)
         if name == "getrandom":
             return True, self._getrandom(ident, thread, args[0], args[1])
         if name in ("openat", "open"):

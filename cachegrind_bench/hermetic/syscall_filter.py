@@ -1,4 +1,4 @@
-"""Which system calls of the sealed program the supervisor is notified of or which are refused, and the filter that sees to it.
+"""Choose the system calls of the sealed program that the supervisor is notified of, and install the filter that does so.
 
 Runs inside the launcher's child: only the standard library, and little of it.
 """
@@ -26,24 +26,9 @@ AFFINITY = ("sched_getaffinity", "sched_setaffinity", "getcpu")
 
 _SECCOMP_SET_MODE_FILTER = 1
 _NEW_LISTENER, _WAIT_KILLABLE_RECV = 1 << 3, 1 << 5
-_RET_ALLOW, _RET_USER_NOTIF, _RET_ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
-_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
-_SECCOMP_MODE_FILTER = 2
+_RET_ALLOW, _RET_USER_NOTIF = 0x7FFF0000, 0x7FC00000
+_PR_SET_NO_NEW_PRIVS = 38
 _LOW = 0xFFFFFFFF
-# What stops, ends, starves or changes another process, and which argument names it.
-_SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
-_SCHEDULING = ("sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
-# These name groups as well, and all processes of a user, by this number (linux/include/uapi/linux/ioprio.h: IOPRIO_WHO_USER).
-_OF_USERS = {"setpriority": os.PRIO_USER, "ioprio_set": 3}
-_AIMED = (
-    {"ptrace": 1}
-    | dict.fromkeys(_OF_USERS, 1)
-    | dict.fromkeys((*_SIGNALS, *_SCHEDULING, "process_vm_writev", "prlimit64"), 0)
-)
-# Those that reach a process by the number of any of its threads, also of one that begins after the filter was installed.
-TO_THREADS = {name: place for name, place in _AIMED.items() if name not in {"tgkill", "rt_tgsigqueueinfo"}}
-# linux/include/uapi/asm-generic/fcntl.h, ioctls.h, sockios.h: who is sent a signal when a file is ready
-_F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
 
 
 class Condition(NamedTuple):
@@ -55,15 +40,11 @@ class Condition(NamedTuple):
     among: bool = True
 
 
-_ANY_SIGNAL = Condition(1, (0,), among=False)
-
-
 class Trap(NamedTuple):
-    """A system call to be notified of, or only where it meets all conditions. With an `error`, the call is refused instead."""
+    """A system call to be notified of, or only where it meets all conditions."""
 
     number: int
     conditions: tuple[Condition, ...] = ()
-    error: int = 0
 
 
 def install_filter(table: Architecture, traps: Sequence[Trap]) -> int:
@@ -86,13 +67,6 @@ def install_filter(table: Architecture, traps: Sequence[Trap]) -> int:
     return kernel.check(descriptor, "seccomp")
 
 
-def install_refusals(table: Architecture, traps: Sequence[Trap]) -> None:
-    """Install a filter without a listener, as far more kernels and containers allow it. OSError where refused."""
-    program = _loadable(table, traps)
-    mode, address = ctypes.c_ulong(_SECCOMP_MODE_FILTER), ctypes.byref(program)
-    kernel.check(kernel.libc.prctl(_PR_SET_SECCOMP, mode, address, ctypes.c_ulong(0), ctypes.c_ulong(0)), "prctl")
-
-
 class _SockFprog(ctypes.Structure):
     _fields_ = (("len", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
@@ -110,7 +84,7 @@ def _program(audit: int, traps: Sequence[Trap]) -> bytes:
     allow = (give, 0, 0, _RET_ALLOW)
     steps = [(load, 0, 0, 4), (jump_equal, 1, 0, audit), allow, (load, 0, 0, 0)]
     for trap in traps:
-        passed = [(give, 0, 0, _RET_ERRNO | trap.error if trap.error else _RET_USER_NOTIF)]
+        passed = [(give, 0, 0, _RET_USER_NOTIF)]
         if trap.conditions:  # what fails here may be what the next trap is for, for which the number is loaded again
             passed.append((load, 0, 0, 0))
         for condition in reversed(trap.conditions):
@@ -134,8 +108,7 @@ def traps(table: Architecture, *, clock: bool, files: bool = False, moves: bool 
     followed = ("execve", "execveat", "clone", "clone3", "fork", "vfork", "exit_group")
     recorded = CALLS if files else tuple(MOVES) if moves else ()
     wanted = [Trap(table.calls[name]) for name in dict.fromkeys((*followed, *recorded)) if name in table.calls]
-    wanted += [Trap(table.calls[name], (_ANY_SIGNAL,) if name in _SIGNALS else ()) for name in TO_THREADS]
-    answered = ("getrandom", "sysinfo", "getdents64", "getrlimit", "sched_getaffinity", "getcpu")
+    answered = ("getrandom", "sysinfo", "getdents64", "getrlimit", "prlimit64", *AFFINITY)
     wanted += [Trap(table.calls[name]) for name in answered]
     if "open" in table.calls:
         wanted.append(Trap(table.calls["open"], (Condition(1, (os.O_RDONLY,), PLAIN_READING_MASK),)))
@@ -149,34 +122,3 @@ def traps(table: Architecture, *, clock: bool, files: bool = False, moves: bool 
         wanted += [Trap(table.calls["futex"], (command, given.pop("futex")))]
         wanted += [Trap(table.calls[name], (condition,)) for name, condition in given.items()]
     return wanted
-
-
-def refusals(table: Architecture, processes: Sequence[int]) -> list[Trap]:
-    """Return the calls that could stop these processes, which are to end the program; negative numbers are process groups, which only `kill` and `fcntl` know.
-
-    Whether one lives may be asked (signal 0). A process that a descriptor names, or memory, cannot be compared: programs then
-    do as on kernels without these calls.
-    """
-    calls = table.calls
-    groups = tuple(pid & _LOW for pid in processes)
-    pids = tuple(pid for pid in processes if pid > 0)
-    unknown = [Trap(calls[name], error=errno.ENOSYS) for name in ("pidfd_send_signal", "pidfd_getfd")]
-    aimed = [
-        Trap(calls[name], (Condition(argument, pids),), errno.EPERM)
-        for name, argument in _AIMED.items()
-        if name not in {"kill", *_OF_USERS}  # which name groups, too: see below
-    ]
-    of_users = [
-        Trap(calls[name], (condition,), errno.EPERM)
-        for name, users in _OF_USERS.items()
-        for condition in (Condition(1, tuple(map(abs, processes))), Condition(0, (users,)))
-    ]
-    return [
-        *unknown,
-        *aimed,
-        Trap(calls["kill"], (Condition(0, groups), _ANY_SIGNAL), errno.EPERM),
-        *of_users,
-        Trap(calls["fcntl"], (Condition(1, (_F_SETOWN,)), Condition(2, groups)), errno.EPERM),
-        Trap(calls["fcntl"], (Condition(1, (_F_SETOWN_EX,)),), errno.EINVAL),
-        Trap(calls["ioctl"], (Condition(1, (_FIOSETOWN, _SIOCSPGRP)),), errno.ENOTTY),
-    ]

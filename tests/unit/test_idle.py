@@ -1,18 +1,20 @@
-"""What says that the program has nothing to execute: once for each question."""
+"""Whether the program of a launcher has nothing to execute."""
 
 from __future__ import annotations
 
-import select
+import os
 
 from cachegrind_bench.hermetic.idle import Idle
 
 
-def test_each_question_has_one_answer() -> None:
+def test_it_waits_until_nothing_is_executed_unless_another_file_can_be_read() -> None:
     idle = Idle()
-    assert not select.select([idle], [], [], 0.05)[0], "nobody has asked"
+    read_end, write_end = os.pipe()
     for _ in range(3):
-        idle.ask()
-        idle.ask()
-        assert select.select([idle], [], [], 10)[0]
-        idle.take()
-        assert not select.select([idle], [], [], 0.05)[0]
+        assert not idle.is_called([read_end], 600)
+    os.write(write_end, b".")
+    assert idle.is_called([read_end], 600)
+    os.read(read_end, 1)
+    assert not idle.is_called([read_end], 600)  # also if that was so before
+    os.close(read_end)
+    os.close(write_end)

@@ -36,35 +36,6 @@ def test_a_zombie_is_living_while_it_has_threads(code: str, living: bool) -> Non
             child.kill()
 
 
-# A launcher that neither works nor is stopped, as one that is traced.
-LATE = """
-import os, time
-from cachegrind_bench.hermetic import kernel, launcher
-from cachegrind_bench.hermetic.orders import Command, Orders
-launcher._LATE_S = 0.0
-kernel.become_subreaper()
-child = os.fork()
-if not child:
-    print(os.getpid(), flush=True)
-    time.sleep(60)
-launcher._guard(child, Orders(Command((), {}, "/"), timeout_ms=100), -1, os.dup(1))
-"""
-
-
-def test_the_guard_ends_a_launcher_that_is_late() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", LATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as guard:
-        assert guard.stdout is not None
-        assert guard.stderr is not None
-        launcher = guard.stdout.readline().decode().strip()
-        assert b"the launcher did not end the program in time" in guard.stderr.read()
-        assert guard.stdin is not None
-        guard.stdin.close()
-        assert guard.wait(20) == 0
-        assert not Path(f"/proc/{launcher}").exists()
-
-
 def test_a_process_that_outlives_the_launcher_and_writes_for_ever_does_not_keep_the_run_from_its_end() -> None:
     report_in, report_out = os.pipe()
     os.close(report_out)  # the launcher was killed
@@ -74,7 +45,7 @@ def test_a_process_that_outlives_the_launcher_and_writes_for_ever_does_not_keep_
         try:
             survivor.stdout.read(1 << 20)  # it is at work
             sinks = {survivor.stdout.fileno(): True, report_in: False}
-            tail, report = launch._pump(sinks, report_in, heard.extend, timeout_ms=None, wake=int)
+            tail, report = launch._pump(sinks, report_in, heard.extend)
         finally:
             survivor.kill()
     os.close(report_in)

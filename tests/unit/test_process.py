@@ -262,9 +262,8 @@ def test_an_interrupt_ends_the_program_and_passes_on(tmp_path: Path, _again: int
 
 
 @pytest.mark.parametrize("ending", ["exit", "sleep 60"])
-def test_what_tidies_up_may_do_so_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+def test_what_tidies_up_may_do_so_for_a_moment(tmp_path: Path, ending: str) -> None:
     pid_file, tidy = tmp_path / "pid", tmp_path / "tidy"
-    monkeypatch.setattr(process, "_FAREWELL_S", 5.0 if ending == "exit" else 0.5)
     script = f"trap 'echo > {tidy}; {ending}' TERM; echo $$ > {pid_file}; while :; do sleep 0.01; done"
     interrupted(pid_file, script, guarded=True, tidies=True)
     assert tidy.exists()
@@ -392,9 +391,8 @@ def test_a_child_without_input_pipe_is_killed_with_its_group_on_leaving_the_bloc
     assert wait_until_gone(grandchild)
 
 
-def test_a_child_that_ignores_the_end_of_its_input_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_FAREWELL_S", 0.1)
-    with process.start(["sleep", "60"], env=ENV) as child:
+def test_a_child_that_ignores_the_end_of_its_input_is_killed() -> None:
+    with process.start(["sleep", "60"], env=ENV, farewell_s=0.1) as child:
         pass
     assert child.wait() == -signal.SIGKILL
 
@@ -418,13 +416,3 @@ def test_many_threads_may_run_programs_at_once() -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == sorted(str(number)[::-1].encode() for number in range(10, 20))
-
-
-@pytest.mark.parametrize(("number", "status"), [("STOP", 7), ("KILL", None)])
-def test_what_stops_or_kills_its_parent_does_not_stop_us(number: str, status: int | None) -> None:
-    done = process.run([f"kill -{number} $PPID; sleep 0.2; exit 7"], env=ENV, shell=True, timeout=60)  # noqa: S604 - it is what is tested
-    assert (done.status, done.signal) == (status, None if status else signal.SIGKILL)
-
-
-def test_what_stops_its_whole_group_goes_on() -> None:
-    assert sh("kill -STOP 0; exit 7", untrusted=True, timeout=60).status == 7
