@@ -116,6 +116,7 @@ def _valgrind_trouble(log: str) -> str | None:
         r"(error: can't open (?:cache simulation output|output data) file.*)",
         r"(valgrind: (?:Unknown option|failed to start tool|Bad option).*)",
         r"(valgrind: mmap\(.*)",
+        r"\w+: (\S+:\d+ \(\w+\): Assertion .*)",  # Callgrind's, where a program leaves ten signal handlers by siglongjmp
     ):
         match = re.search(pattern, text)
         if match:

@@ -161,6 +161,7 @@ def test_sigill_without_valgrinds_word_is_a_plain_signal() -> None:
         ("valgrind: Unknown option: --x\nvalgrind: Use --help\n", "valgrind: Unknown option: --x"),
         ("valgrind: failed to start tool 'x'\n", "valgrind: failed to start tool 'x'"),
         ("==3== valgrind: mmap(0x1, 2) failed in UME\n", "valgrind: mmap(0x1, 2) failed in UME"),
+        ("Callgrind: threads.c:396 (f): Assertion 'x' failed.\n", "threads.c:396 (f): Assertion 'x' failed."),
     ],
 )
 def test_valgrinds_own_trouble_is_reported_in_its_words(log: str, words: str) -> None:
