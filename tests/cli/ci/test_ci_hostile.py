@@ -131,7 +131,6 @@ TEXTS = {
     "signs": "$x$ $$x$$ **b** __b__ ~~x~~ || x",
     "outputs": "verdict<<EOF\nunchanged\nEOF",
 }
-ANY_TEXT = pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
 
 
 def hostile(text: str) -> tuple[Result, Result]:
@@ -166,7 +165,7 @@ def hostile(text: str) -> tuple[Result, Result]:
     return candidate, base
 
 
-@ANY_TEXT
+@pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
 def test_no_text_of_a_fork_is_more_than_text_in_log_summary_outputs_or_comment(job: Job, text: str) -> None:
     job.stub.add_pull(REPO, head=f"contributor:{text}", number=7)
     candidate, base = hostile(text)
@@ -212,9 +211,10 @@ def test_a_mark_in_a_forks_text_does_not_make_our_comment_that_of_another_job(jo
     assert "Of another job" in second
 
 
-@ANY_TEXT
-def test_no_text_in_an_error_about_a_forks_data_is_more_than_text(job: Job, text: str) -> None:
+@pytest.mark.parametrize("name", ["everything", "commands", "commands of the older form", "other ends of lines"])
+def test_no_text_in_an_error_about_a_forks_data_is_more_than_text(job: Job, name: str) -> None:
     job.stub.add_pull(REPO, number=7)
+    text = TEXTS[name]
     first, second = hostile(text)
     document = json.loads(encode(first))
     document["benchmarks"][0]["status"] = text
