@@ -249,8 +249,10 @@ def _rows(benchmark: Mapping[str, Any], strings: Sequence[str], *, exact: bool) 
 
 def compare(old: Path, new: Path) -> int:
     """Print the lines that differ; return 1 if there are any, as an exit code."""
-    texts = [path.read_text(encoding="utf-8").splitlines() for path in (old, new)]
-    found = [line for line in difflib.unified_diff(*texts, str(old), str(new), n=0, lineterm="") if line[:2] != "@@"]
+    before, after = (path.read_text(encoding="utf-8").splitlines() for path in (old, new))
+    found = [
+        line for line in difflib.unified_diff(before, after, str(old), str(new), n=0, lineterm="") if line[:2] != "@@"
+    ]
     names = sorted({line.split("\t")[1] for line in found[2:]})
     print(*found, sep="\n")
     print(f"{max(0, len(found) - 2)} lines differ, of {len(names)} entries: {', '.join(names) or 'none'}")
