@@ -54,10 +54,9 @@ def test_every_name_that_python_gives_is_known_with_its_line() -> None:
     expected = compiled(SOURCE)
     # Decorators are before `def`, and Python counts from the first of them.
     expected |= {"decorated": 6, "C.value": 16}
-    inlined = {name for name in expected if "comp>" in name}
-    assert {name: found.get(name) for name in expected.keys() - inlined} == {
-        name: line for name, line in expected.items() if name not in inlined
-    }
+    # Comprehensions are inlined since 3.12, and annotations have functions without a source since 3.14.
+    expected = {name: line for name, line in expected.items() if "comp>" not in name and "__annotate__" not in name}
+    assert {name: found.get(name) for name in expected} == expected
 
 
 def test_of_several_definitions_with_one_name_the_first_one_counts() -> None:
