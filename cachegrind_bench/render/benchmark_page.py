@@ -19,7 +19,7 @@ from cachegrind_bench.compare.call_paths import ALL, OTHERS, OUTSIDE, CallPaths,
 from cachegrind_bench.model.text import counted, is_number, name_or_path, plain, shortened
 from cachegrind_bench.render.page import block, render
 from cachegrind_bench.render.table import Section  # noqa: TC001 - a field's type
-from cachegrind_bench.valgrind.demangling import demangle, demangled
+from cachegrind_bench.valgrind.demangling import demangled
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import Label
@@ -126,7 +126,6 @@ def drawn(paths: CallPaths) -> dict[str, object]:
     used = sorted({frame.function for frame in found} - {ALL, OTHERS})
     number = {function: place for place, function in enumerate(used)}
     sides = range(len(found[0].own))
-    demangle(paths.labels[function].name for function in used)
     return {
         "functions": [  # name, place and colour, which is that of the file, or of none
             (

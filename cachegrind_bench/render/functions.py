@@ -49,7 +49,7 @@ def _dearest(
     benchmark: Benchmark, rows: Iterable[tuple[str, str, tuple[int, ...]]], top: int, sort: str, noun: str
 ) -> list[Row]:
     """Return cost, share, place and name of the first of these rows, and one of all others."""
-    from cachegrind_bench.valgrind.demangling import demangle, demangled
+    from cachegrind_bench.valgrind.demangling import demangled
 
     profile, score = benchmark.profile, benchmark.score
     if profile is None or score is None or top <= 0:
@@ -59,7 +59,6 @@ def _dearest(
         ((weight(counts), name, place) for place, name, counts in rows), key=lambda item: (-item[0], *item[1:])
     )
     total = sum(value for value, *_texts in weighed)
-    demangle(name for _value, name, _place in weighed[:top])
     found: list[Row] = [
         (grouped(value), share(value, total), place, demangled(name)) for value, name, place in weighed[:top]
     ]
@@ -108,14 +107,12 @@ def called(graph: CallGraph | None, *, top: int, root: str) -> Section:
     from cachegrind_bench.compare.call_pairs import native_sides
     from cachegrind_bench.compare.call_split import costs
     from cachegrind_bench.render.comparison.words import each_call, ends
-    from cachegrind_bench.valgrind.demangling import demangle
 
     if graph is None or not graph.is_whole or top <= 0:
         return _NOTHING
     side, _same, labels = native_sides(graph, graph)
     found = costs(side, labels)
     shown, rest = found[:top], found[top:]
-    demangle(label.name for item in shown for label in (item.label, *(caller.label for caller in item.callers)))
     rows = list[Row]()
     for item in shown:
         numbers = grouped(item.base.ir), grouped(item.base.number), each_call(item.base)

@@ -119,10 +119,9 @@ def _next_best(item: Fit) -> Row:
 
 
 def _functions(found: Growth, root: str) -> Section:
-    from cachegrind_bench.valgrind.demangling import demangle, demangled
+    from cachegrind_bench.valgrind.demangling import demangled
 
     shown = found.functions[:_MOST_FUNCTIONS]
-    demangle(item.name for item in shown)
     rows = [
         (
             *(_part(part) for part in item.shares),
@@ -188,9 +187,8 @@ def _remarks(found: Growth, root: str) -> Iterator[str]:
 
 def _dominating(found: Growth, worst: FunctionGrowth, root: str) -> str:
     """Say which function will dominate, and from when."""
-    from cachegrind_bench.valgrind.demangling import demangle, demangled
+    from cachegrind_bench.valgrind.demangling import demangled
 
-    demangle([worst.name])
     now, later = worst.shares[0], worst.shares[-1]
     at = f"{percent(later)} of the cost at {grouped(100 * found.sizes[-1])}"
     before = f"{percent(now)} at {grouped(found.sizes[-1])}, but " if 2 * now < later else ""
@@ -205,12 +203,9 @@ def class_text(found: Growth) -> str:
 
 def function_text(found: Growth) -> str:
     """Return the function that grows worst, demangled; nothing where the whole grows as badly."""
-    from cachegrind_bench.valgrind.demangling import demangle, demangled
+    from cachegrind_bench.valgrind.demangling import demangled
 
-    if found.worst is None:
-        return ""
-    demangle([found.worst.name])
-    return demangled(found.worst.name)
+    return "" if found.worst is None else demangled(found.worst.name)
 
 
 def change_remarks(change: GrowthChange, root: str = "") -> list[str]:

@@ -28,14 +28,12 @@ def symbols(program: str, patterns: Sequence[str]) -> tuple[str, ...]:
 
     A name may be written without parameters, and that of a template without the result and its arguments.
     """
-    from cachegrind_bench.valgrind.demangling import demangle, demangled
+    from cachegrind_bench.valgrind.demangling import demangled
 
-    candidates = {pattern: list(dict.fromkeys(_named(program, pattern))) for pattern in patterns}
-    demangle(name for names in candidates.values() for name in names)
     found = {
         name
-        for pattern, names in candidates.items()
-        for name in names
+        for pattern in patterns
+        for name in _named(program, pattern)
         if any(matches(form, pattern) for form in _forms(demangled(name)))
     }
     return (*patterns, *sorted(found)[:_MOST])

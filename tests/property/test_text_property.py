@@ -14,7 +14,6 @@ from markdown_it import MarkdownIt
 from cachegrind_bench.hermetic.environment import pad
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape, fold
-from cachegrind_bench.valgrind.demangling import demangled
 
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60)
 long_words = st.builds(lambda word, times: word * times, words, st.integers(1, 400))
@@ -102,10 +101,3 @@ def test_nothing_shown_controls_a_terminal_and_all_of_it_can_be_encoded(text: st
     assert not [letter for letter in shown if ord(letter) < 32 or 127 <= ord(letter) < 160]
     shown.encode()
     assert plain(shown) == shown
-
-
-@given(
-    st.sampled_from(["_Z", "_ZN", "_R", "_RN", "_RI"]), st.text(st.sampled_from("0123456789abEINSTvi_CX$"), max_size=20)
-)
-def test_no_name_is_too_odd_to_be_demangled(start: str, rest: str) -> None:
-    assert isinstance(demangled(start + rest), str)

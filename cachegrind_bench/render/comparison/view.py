@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,7 +29,6 @@ from cachegrind_bench.render.comparison.builds import build_remarks
 from cachegrind_bench.render.table import without_empty
 
 if TYPE_CHECKING:
-    from cachegrind_bench.compare.allocations import Allocations
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.lines import LineDelta
     from cachegrind_bench.model.metrics import Counts
@@ -106,11 +105,6 @@ def view(
     shown = comparison.differences[:rows] if rows else comparison.differences
     by_id = {item.id: item for item in comparison.differences}
     sides = (("base", names[0], comparison.base), ("candidate", names[1], comparison.candidate))
-    if details:
-        from cachegrind_bench.valgrind.demangling import demangle
-
-        gated = (item.allocations for item in comparison.differences)
-        demangle([*_names(details), *_allocators((*gated, *(item.allocations for item in details.values())))])
     table = [_row(item, comparison, details.get(item.id), root) for item in shown]
     columns, *cells = without_empty([_columns(comparison), *(row.cells for row in table)], (_MARGIN,))
     return View(
@@ -128,29 +122,6 @@ def view(
         ),
         without_base=comparison.without_base,
     )
-
-
-def _names(details: Mapping[str, Details]) -> Iterator[str]:
-    """Yield the names of all functions that will be shown."""
-    for item in details.values():
-        yield from (row.name for row in item.rows)
-        yield from (row.name for row in item.moved)
-        yield from (name for name, _line in item.lines or ())
-        if item.blamed is not None:
-            yield item.blamed.name
-        if item.cause is not None:
-            yield from (label.name for label in (item.cause.function, item.cause.culprit))
-        for row in item.calls.rows if item.calls is not None else ():
-            yield from (label.name for label in (row.label, *(caller.label for caller in row.callers)))
-
-
-def _allocators(found: Iterable[Allocations | None]) -> Iterator[str]:
-    """Yield the names of the functions that are said to allocate."""
-    for item in found:
-        for number in () if item is None else (item.made, item.freed):
-            yield from (caller.label.name for caller in number.callers[:1])
-        if item is not None and item.user is not None:
-            yield item.user.name
 
 
 def _columns(comparison: Comparison) -> tuple[str, ...]:
