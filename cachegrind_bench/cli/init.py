@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import click
 
 from cachegrind_bench.cli import output
@@ -32,8 +29,7 @@ def command(*, dry_run: bool) -> None:
     from cachegrind_bench.config.source import find, shown
     from cachegrind_bench.config.starter import project, starter
     from cachegrind_bench.harness.protocol import detected
-    from cachegrind_bench.store.durable import check_writable, dangling, is_special, make_folder, write_atomic
-    from cachegrind_bench.vcs.git import top_folder
+    from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 
     root = project(working_directory())
     known = find(root)
@@ -42,16 +38,12 @@ def command(*, dry_run: bool) -> None:
             f"there is a configuration already: {shown(known)}",
             hint="'cg-bench list' shows what 'cg-bench run' would measure",
         )
-    harnesses, top = detected(root), top_folder(root)
+    harnesses = detected(root)
     files = starter(root, harnesses)
     if dry_run:
         output.write("\n".join(f"==> {shown(file.path)}\n{file.added}" for file in files))
         return
     for file in files:  # that all can be written is known before the first one is
-        leaves = top is not None and not Path(os.path.realpath(file.path)).is_relative_to(os.path.realpath(top))
-        if is_special(file.path) or dangling(file.path) or leaves:
-            what = "it leads out of the repository" if leaves else "it is not a regular file"
-            raise UsageError(f"cannot write {shown(file.path)}: {what}", hint="remove it first")
         make_folder(file.path.parent)
         check_writable(file.path)
     for file in files:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.config.command import milliseconds
-from cachegrind_bench.config.parameters import MOST, check_id, check_use, combinations, defined, filled
+from cachegrind_bench.config.parameters import check_id, check_use, combinations, defined, filled
 from cachegrind_bench.config.schema import BENCHMARK, BENCHMARK_TABLE, HARNESSES
 from cachegrind_bench.config.suggestions import as_list, quoted
 from cachegrind_bench.errors import UsageError
@@ -123,8 +123,6 @@ def specs(
                     _check_program(at, spec)
                 _check_files(at, spec, table)
             found[spec.id] = spec
-        if len(found) > MOST:
-            at.fail(f"there are more than {MOST} benchmarks up to here")
     return tuple(found.values()), tuple(entries)
 
 

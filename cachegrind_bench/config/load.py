@@ -34,7 +34,6 @@ from cachegrind_bench.model.text import matches
 # What people try first and is not another name of a key.
 _HEADINGS = frozenset({"default", "defaults", "global", "settings", "config", "options"})
 _SWITCHES = frozenset({"skip", "disable", "disabled", "enable", "enabled"})
-_MOST_PATTERNS = 2_000  # thresholds and limits, each of which is held to all ids
 _SHELL_COMMANDS = frozenset({"setup", "prepare", "cleanup"})
 
 
@@ -220,8 +219,6 @@ def _check_patterns(source: Source, found: Mapping[str, Any], benchmarks: Sequen
     words = {name.rstrip("*"): name for name, parameters in known.items() if parameters} | {name: name for name in ids}
     lists = [name for name in found if DEFAULTS[name].type == Texts and name not in _NO_PATTERNS]
     texts = {(name, place): text for name in lists for place, text in enumerate(found[name])}
-    if len(texts) > _MOST_PATTERNS:
-        source.fail(f"more than {_MOST_PATTERNS} patterns of thresholds and limits", next(iter(texts))[0])
     for (name, place), text in texts.items() if ids else ():
         pattern = str(DEFAULTS[name].check(text, name))
         if not any(matches(identity, pattern) for identity in ids):

