@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, every, graph_of
 from cachegrind_bench.model.symbols import UNKNOWN
-from cachegrind_bench.valgrind.out_format import DAMAGED_HINT, MOST_FUNCTIONS, NOBODY, UNWANTED, decode, numbered
+from cachegrind_bench.valgrind.out_format import DAMAGED_HINT, NOBODY, UNWANTED, decode, numbered
 
 Named = tuple[bytes, str, str, str | None]  # a function: the value of its line, its name, object and file
 _MANY = 100_000  # lines that are kept at a time
@@ -146,8 +146,6 @@ class CallRecords:
             found = self._sums.setdefault(pair, [0, 0])
             found[0] += number
             found[1] += ir
-        if len(self._sums) > MOST_FUNCTIONS:
-            raise self._error(f"the file has calls of more than {MOST_FUNCTIONS} pairs of functions", -1)
         for kept in (self._callers, self._callees, self._texts, self._costs, self._numbers, self._addresses):
             kept.clear()
 

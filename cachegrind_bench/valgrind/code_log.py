@@ -33,8 +33,6 @@ from cachegrind_bench.valgrind.out_format import decode, reading
 Place = tuple[str, str, int]  # file, function, and the place of a character in the file, -1 if unknown
 _ANONYMOUS = "(anonymous)"
 _JVM_FOLDER = Path("/tmp")  # noqa: S108 - the JVM's choice
-# One for each address above that of new code: 140,000 pieces in descending order, or 200,000 in a random one, take a second.
-_MOST_SHIFTS = 10_000_000_000
 _CREATION = re.compile(
     rb"code-creation,\w+,\d{1,9},\d{1,19},(0x[0-9a-f]{1,16}),(\d{1,9}),([^,]*)(?:,(0x[0-9a-f]{1,16}),(.*))?"
 )
@@ -68,7 +66,6 @@ class CompiledCode:
         self._codes: dict[int, _Code] = {}
         self._functions: dict[int, tuple[str, str]] = {}
         self._ends: dict[str, list[int]] = {}
-        self._shifts = 0
 
     def at(self, address: int) -> Place | None:
         """Return what the instruction at this address is of, None if nothing was compiled there."""
@@ -118,11 +115,8 @@ class CompiledCode:
             self._put(int(start, 16), _Code(int(start, 16) + int(size), found))
 
     def _put(self, start: int, code: _Code) -> None:
-        """Put code in the place of what was there. FileFormatError where the order of all of it would take minutes."""
+        """Put code in the place of what was there."""
         first, last = bisect_left(self._starts, start), bisect_left(self._starts, code.end)
-        self._shifts += len(self._starts) - last
-        if self._shifts > _MOST_SHIFTS:
-            raise FileFormatError("too much code is compiled in descending order of addresses", path=CODE_LOG)
         if first and self._codes[self._starts[first - 1]].end > start:
             first -= 1
         for other in self._starts[first:last]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,15 +16,12 @@ from pathlib import Path
 
 import msgspec
 
-from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.model.python_profile import PythonFunction
 from cachegrind_bench.startup.removal import remove_own_file
-from cachegrind_bench.valgrind.out_format import decode, shown
+from cachegrind_bench.valgrind.out_format import decode
 
 FOLDER = Path("/tmp")  # noqa: S108 - CPython writes there, whatever TMPDIR is (Python/perf_trampoline.c, Python/sysmodule.c)
-# A line has about a hundred bytes; nobody profiles a program of a million functions under Valgrind.
-_MOST = 1 << 28
 _LINE = re.compile(rb"([0-9a-f]{1,16}) ([0-9a-f]{1,16}) py::([^:]*):(.*)")
 
 
@@ -64,25 +60,16 @@ def merged(maps: Iterable[Trampolines]) -> Trampolines:
 def read_map(path: Path, *, start: int = 0, places: Translation = NOWHERE) -> Trampolines | None:
     """Read a map from this byte on; None if there is no file that we have written ourselves.
 
-    The folder is everybody's, so links and files of other users do not count. Functions have files as the program named
-    them, and no lines. FileFormatError if it cannot be read, or is absurdly long.
+    Functions have files as the program named them, and no lines.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        with path.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_uid != os.geteuid():  # the folder is everybody's
+                return None
+            stream.seek(start)
+            data = stream.read()
     except OSError:
         return None
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-        os.close(descriptor)
-        return None
-    try:
-        with open(descriptor, "rb") as stream:
-            stream.seek(start)
-            data = stream.read(_MOST + 1)
-    except OSError as error:
-        raise FileFormatError(f"the perf map cannot be read: {error.strerror}", path=shown(path)) from error
-    if len(data) > _MOST:
-        raise FileFormatError(f"the perf map is longer than {_MOST:,} bytes", path=shown(path))
     return parse_map(places.real_bytes(data))
 
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.model.call_graph import Calls, every
-from cachegrind_bench.valgrind import code_log
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
 from cachegrind_bench.valgrind.code_log import CompiledCode, read_code
-from cachegrind_bench.valgrind.options import CODE_LOG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,15 +172,3 @@ def test_names_of_methods_do_not_depend_on_how_many_lambdas_came_before(
 ) -> None:
     code = compiled(b"<nmethod size='16' address='0x1000' method='" + method + b"'/>\n")
     assert code.at(0x1000) == (*function, -1)
-
-
-def test_code_in_descending_order_is_bounded_as_each_piece_moves_all_others(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(code_log, "_MOST_SHIFTS", 9)
-    pieces = [b"code-creation,JS,13,5,%#x,16,f%d\n" % (64 * number, number) for number in range(1, 9)]
-    assert compiled(b"".join(pieces)).at(64) == ("???", "f1", -1)
-    (tmp_path / f"isolate-0x1-7-{CODE_LOG}").write_bytes(b"".join(reversed(pieces)))
-    found = read_code(tmp_path, 7)
-    assert found is not None
-    assert [found.at(64 * number) is not None for number in range(8, 0, -1)] == [True] * 4 + [False] * 4

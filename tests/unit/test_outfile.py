@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from io import BytesIO
 from operator import add
 from pathlib import Path
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import LineCost
-from cachegrind_bench.valgrind import out_file, out_format
+from cachegrind_bench.valgrind import out_file
 from cachegrind_bench.valgrind.out_file import parse_cachegrind, read_cachegrind
 
 if TYPE_CHECKING:
@@ -178,7 +177,6 @@ def test_the_desc_lines_may_be_missing_and_the_summary_may_have_spaces() -> None
         (GOOD.replace(b"5 3 1", b"5 +3 1"), "a.out:8: '+3' is not a count"),
         (GOOD.replace(b"5 3 1", b"5 3.5 1"), "a.out:8: '3.5' is not a count"),
         (GOOD.replace(b"5 3 1", b"5 - 1"), "a.out:8: '-' is not a count"),
-        (GOOD.replace(b"5 3 1", b"5 " + b"9" * 5000), "a.out:8: a count is too long to be one"),
         (GOOD.replace(b"5 3 1", b"five 3 1"), "a.out:8: neither a name nor counts: 'five 3 1'"),
         (GOOD.replace(b"fn=main\n", b""), "a.out:4: counts without `fl=` and `fn=` lines before them"),
         (GOOD.replace(b"fl=a.c\n", b""), "a.out:4: counts without `fl=` and `fn=` lines before them"),
@@ -234,23 +232,6 @@ def test_a_forged_header_is_refused_when_the_command_is_not_known() -> None:
     assert "an argument with a line break" in error.hint
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        b"x\nevents: X\nfl=x\nfn=evil\n1 1",
-        b"x\nevents: X\nfl=x\nfn=evil\n1 1\nsummary: 1",
-        b"x\nevents: X\nfl=x\nfn=evil\n1 1\nsummary: 1\n#",
-        b"x\nevents: Ir Dr\nfl=x\nfn=evil",
-        b"x\nevents: Ir Dr\nfl=x\nfn=evil\n1 1\nfl=",
-        b"x\ncmd: x",
-    ],
-)
-def test_even_a_complete_forged_file_is_refused(forged: bytes) -> None:
-    refusal(b"cmd: true " + forged + BODY)
-    refusal(b"cmd: true " + forged + BODY, [b"true", b"something else"])
-    assert parse(b"cmd: true " + forged + BODY, [b"true", forged]).summary == (10, 2)
-
-
 def test_the_file_of_a_child_is_read() -> None:
     out = parse(b"cmd: /usr/bin/true x" + BODY, [b"sh", b"-c", b"true x"])
     assert out.command_line == "/usr/bin/true x"
@@ -276,21 +257,3 @@ def test_the_command_matches_as_valgrind_writes_it(text: bytes, command: list[by
         assert parse(data, broken).command_line == (text + b" x\ny").decode()
     else:
         assert refusal(data, broken).line == 2
-
-
-@pytest.mark.parametrize(
-    ("kind", "said"), [("pipe", "not a regular file"), ("link", "cannot be read"), ("long", "longer than 20 bytes")]
-)
-def test_whatever_a_program_puts_in_place_of_an_out_file_is_refused_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, said: str
-) -> None:
-    monkeypatch.setattr(out_format, "MOST_BYTES", 20)
-    path = tmp_path / "out.1"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "link":
-        path.symlink_to("/dev/zero")
-    else:
-        path.write_bytes(GOOD)
-    with pytest.raises(FileFormatError, match=said):
-        parse_cachegrind(path)
