@@ -213,25 +213,6 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        (
-            "DROP TABLE cg_bench_schema; CREATE VIEW cg_bench_schema AS WITH RECURSIVE n(x) AS"
-            " (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS version FROM n"
-        ),
-        "DROP TABLE cg_bench_records; CREATE VIRTUAL TABLE cg_bench_records USING fts5(id, uid, name, data)",
-        "CREATE TRIGGER t BEFORE INSERT ON cg_bench_records BEGIN SELECT RAISE(IGNORE); END",
-    ],
-)
-def test_a_file_whose_tables_would_run_something_is_refused(tmp_path: Path, statement: str) -> None:
-    url = f"sqlite:///{tmp_path / 'history.db'}"
-    SqlStore(url).add(RECORDS)
-    with closing(sqlite3.connect(tmp_path / "history.db")) as connection:
-        connection.executescript(statement)
-    assert "was altered: its tables have triggers, or are views" in refused(url)
-
-
 def test_a_folder_that_is_not_there_is_reported_when_something_is_to_be_stored(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'none' / 'history.db'}"
     assert "make the folder first" in refused(url, (lambda store: store.add(RECORDS),))
@@ -378,23 +359,6 @@ def test_open_store_opens_both(tmp_path: Path, postgres: Server) -> None:
             assert store.add(RECORDS) == 8
             assert "s3cret" not in store.url
     assert (tmp_path / "history.db").exists()
-
-
-def test_what_is_not_a_file_is_not_an_empty_database(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/full", "/dev/null", tmp_path, tmp_path / "pipe"):
-        assert "is not a file (name another file)" in refused(f"sqlite:///{path}")
-
-
-@pytest.mark.parametrize("part", ["-journal", "-wal", "-shm"])
-def test_a_pipe_in_place_of_a_file_that_sqlite_keeps_next_to_it_is_not_waited_for(tmp_path: Path, part: str) -> None:
-    url = f"sqlite:///{tmp_path / 'h.db'}"
-    with SqlStore(url) as store:
-        store.add(RECORDS)
-    os.mkfifo(tmp_path / f"h.db{part}")
-    for act in ACTS:
-        with SqlStore(url) as store, pytest.raises(StoreError, match=f"h.db{part} is not a file"):
-            act(store)
 
 
 def test_a_host_that_can_be_none(postgres: Server) -> None:

@@ -10,10 +10,9 @@ import os
 import random
 import re
 import socket
-import stat
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -85,11 +84,6 @@ _SECRET = re.compile(r"pass(?!file)|pwd|secret|token", re.IGNORECASE)
 # A server that is gone without a word is noticed: while we connect, while it answers, and while it takes what we send.
 _PATIENCE = {"connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 60_000}
 _WRITING = "cg_bench_writing"
-# What would run, for ever perhaps, when our tables are read or written.
-_FOREIGN = (
-    "SELECT 1 FROM sqlite_master WHERE lower(tbl_name) IN ('cg_bench_schema', 'cg_bench_records')"
-    " AND (type IN ('view', 'trigger') OR lower(sql) LIKE 'create virtual%')"
-)
 # Else a commit is acknowledged before it is on the disk.
 _DURABLE = "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
 _MIGRATIONS = 20  # of which one is enough, unless others remove the tables
@@ -226,10 +220,6 @@ class Database:
                 what = f"{self.url} is a database of another program: it has the table {min(others)[:80]!r}"
                 raise StoreError(what, hint="name another file")
             return 0
-        if self._path is not None and connection.exec_driver_sql(_FOREIGN).first() is not None:
-            raise StoreError(
-                f"{self.url} was altered: its tables have triggers, or are views", hint="name another file"
-            )
         found: list[Any] = [*connection.scalars(select(VERSION.c.version))]
         if len(found) != 1 or not isinstance(found[0], int) or found[0] < 1:
             raise StoreError(f"{self.url} does not say which version it has: {VERSION.name} was altered")
@@ -272,26 +262,17 @@ class Database:
             raise StoreError(f"cannot {doing} {self.url}: {detail}", hint=hint) from error
 
     def _is_missing(self) -> bool:
-        """Return whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere, or it is something else."""
+        """Return whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere."""
         if self._path is None:
             return False
         try:
-            _expect_file(self._path, self.url, "name another file")
+            os.stat(self._path)
         except FileNotFoundError:
             accept_absence(Path(self._path))
             return True
         except OSError:
-            return False
-        for part in ("-journal", "-wal", "-shm"):  # SQLite opens these by itself
-            with suppress(OSError):
-                _expect_file(self._path + part, self._path + part, "remove it, if no program uses the database")
+            pass
         return False
-
-
-def _expect_file(path: str, name: str, hint: str) -> None:
-    """Raise a StoreError unless there is a file at this path: a device may look empty, and a pipe waits."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise StoreError(f"{name} is not a file", hint=hint)
 
 
 def _sqlite(path: str, patience: float) -> Engine:
