@@ -99,7 +99,7 @@ def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
     saved.path(name)
     source = resolve(file, working_directory())
     # Saved as they are: a newer cg-bench may have written more than we know.
-    data = read_bytes(source, limit=max_size, note=output.NOTICES.note)
+    data = read_bytes(source, limit=max_size)
     opened = ResultFile(data, shown_name(source))
     opened.whole()  # a damaged profile is an error as well
     after = opened.result

@@ -108,7 +108,7 @@ def command(**options: Any) -> int:
     shown = report_options(options)
     shown.check_files()
     request = measure_request(options)
-    base = read_result(resolve(options["base"], request.cwd), limit=options["max_size"], note=output.NOTICES.note)
+    base = read_result(resolve(options["base"], request.cwd), limit=options["max_size"])
     # Who asks only for the exit code, as in a bisection, reads no explanation.
     evidence = Evidence.NEVER if options["quiet"] and not typed("evidence") else Evidence(options["evidence"])
     measure = _measured_suite if suite else _measured_command
@@ -128,7 +128,7 @@ def command(**options: Any) -> int:
         if (
             options["quiet"] and not typed("form") and shown.form == "table"
         ):  # in the middle of a bisection, the verdict should not go unseen
-            shown.write_files(made, output.NOTICES.note)
+            shown.write_files(made)
             write(made.headline())
         else:
             deliver(made, shown, write=write)

@@ -175,4 +175,4 @@ def deliver(made: Report, options: ReportOptions, *, write: Callable[[str], None
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
     finally:
-        options.write_files(made, output.NOTICES.note)
+        options.write_files(made)

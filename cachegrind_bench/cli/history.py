@@ -39,7 +39,6 @@ from cachegrind_bench.usecases.comparison_inputs import resolve_all
 from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.saving import profile_store
 from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of, subjects_of, warn_of_damage
-from cachegrind_bench.waiting import Waiting
 
 _FORMATS = "csv", "jsonl", "bmf", "github-action-benchmark", "openmetrics", "otava-csv"
 _BATCH = 200
@@ -218,7 +217,7 @@ def export_command(*, target: str, **options: Any) -> None:
         pieces = history.export(store, request, output.NOTICES)
         if target != "-":
             with _watched(store):
-                write_atomic(Path(target), pieces, Waiting(output.NOTICES.note), in_place=True)
+                write_atomic(Path(target), pieces, in_place=True)
             return
         for chunk in iter(lambda: b"".join(islice(pieces, _BATCH)), b""):
             output.write(chunk)

@@ -47,9 +47,7 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
     from cachegrind_bench.suite.merge import merged
 
     output.check_result_file(target)
-    opened = [
-        read_result(name, limit=max_size, note=output.NOTICES.note) for name in resolve_all(files, working_directory())
-    ]
+    opened = [read_result(name, limit=max_size) for name in resolve_all(files, working_directory())]
     data, report = encode(merged([(file.name, file.whole()) for file in opened])), _report(opened)
     output.write_file(target, data)
     output.write_beside(target, report)

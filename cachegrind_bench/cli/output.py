@@ -123,12 +123,11 @@ def check_result_file(name: str | None) -> None:
 def write_file(name: str | None, data: bytes) -> None:
     """Write to this file, `-` being stdout; None is nowhere."""
     from cachegrind_bench.store.durable import write_atomic
-    from cachegrind_bench.waiting import Waiting
 
     if name == "-":
         write(data)
     elif name is not None:
-        write_atomic(Path(name), data, Waiting(NOTICES.note), in_place=True)
+        write_atomic(Path(name), data, in_place=True)
 
 
 def write_beside(name: str | None, text: str) -> None:

@@ -77,7 +77,7 @@ def command(*, file: str, max_size: int, **options: Any) -> None:
     files = checked_files(options)
     path = resolve(file, working_directory())
     check_outputs(files, [path])
-    write_result(read_result(path, limit=max_size, note=output.NOTICES.note), file, options)
+    write_result(read_result(path, limit=max_size), file, options)
 
 
 def checked_files(options: Mapping[str, Any]) -> dict[str, str | None]:

@@ -26,7 +26,7 @@ from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.model.text import printable, shortened
-from cachegrind_bench.store.durable import open_regular, read_file
+from cachegrind_bench.store.durable import read_file
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -351,8 +351,8 @@ def code_of(program: Path) -> Generator[mmap.mmap | bytes]:
     """Map a program, to look into it; empty if it is not a file that can be one."""
     with ExitStack() as stack:
         data: mmap.mmap | bytes = b""
-        with suppress(OSError, StoreError, ValueError):  # the last for a path that cannot be one
-            file = stack.enter_context(open_regular(program))
+        with suppress(OSError, ValueError):  # the last for a path that cannot be one
+            file = stack.enter_context(program.open("rb"))
             if 0 < os.fstat(file.fileno()).st_size <= _MOST_CODE_BYTES:
                 data = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         yield data

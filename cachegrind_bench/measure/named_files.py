@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
-
-from cachegrind_bench.errors import StoreError
-from cachegrind_bench.store.durable import open_regular
-
-if TYPE_CHECKING:
-    from io import BufferedReader
 
 _MOST_BYTES = 1 << 31
 
@@ -46,11 +39,12 @@ class NamedFiles:
     def _hash(self, path: Path) -> bytes:
         """Return a hash of a regular file of at most 2 GiB, else nothing."""
         # ValueError is for what cannot be a path.
-        with suppress(OSError, StoreError, ValueError), open_regular(path) as file:
-            at = os.fstat(file.fileno())
-            if at.st_size <= _MOST_BYTES:
+        with suppress(OSError, ValueError):
+            at = path.stat()
+            if stat.S_ISREG(at.st_mode) and at.st_size <= _MOST_BYTES:
                 key = at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns
                 if key not in self._known:
-                    self._known[key] = hashlib.file_digest(cast("BufferedReader", file), "sha256").digest()
+                    with path.open("rb") as file:
+                        self._known[key] = hashlib.file_digest(file, "sha256").digest()
                 return self._known[key]
         return b""

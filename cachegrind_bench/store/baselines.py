@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import some
-from cachegrind_bench.store.durable import check_own, is_there, make_folder, store_errors, write_atomic
-from cachegrind_bench.vcs.git import Git, folders_up, top_folder
-from cachegrind_bench.waiting import Waiting
+from cachegrind_bench.store.durable import check_writable, is_there, make_folder, store_errors, write_atomic
+from cachegrind_bench.vcs.git import folders_up, top_folder
 
 STORE = ".cg-bench"
 
@@ -26,7 +23,6 @@ _LONGEST = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SUFFIX = ".json"
 _SHOWN = 20
-_DEPTH = 3  # the month of a run; the files in it are never replaced
 
 
 class Baselines(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +67,7 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
         """
         path = self.path(name)
         make_store(self.store, path.parent)
-        check_own(path)
+        check_writable(path)
 
     def save(self, name: str, data: bytes) -> None:
         """Save the bytes of a result file under this name, in place of an older one; whole or not at all."""
@@ -104,9 +100,8 @@ def check_name(name: str, what: str) -> None:
         )
 
 
-def make_store(store: Path, folder: Path | None = None, waiting: Waiting | None = None) -> None:
-    """Make the store, make git ignore it, and this folder in it. UsageError if that is not possible, or `refuse_links` refuses."""
-    refuse_links(store, waiting)
+def make_store(store: Path, folder: Path | None = None) -> None:
+    """Make the store, make git ignore it, and this folder in it. UsageError if that is not possible."""
     new = not os.path.lexists(store)
     make_folder(store)
     if new:  # only then, so that whoever wants baselines under version control can remove it
@@ -118,40 +113,6 @@ def make_store(store: Path, folder: Path | None = None, waiting: Waiting | None 
             raise
     if folder is not None:
         make_folder(folder)
-
-
-def refuse_links(store: Path, waiting: Waiting | None = None) -> None:
-    """Refuse a store that is a link of the repository's, or has one above it or on the way to what is written: UsageError.
-
-    Others decide where such a link leads. A link that git does not track was made here, to another disk perhaps.
-    """
-    environ = dict(os.environ)  # noqa: TID251 - only for git's own settings, and all that write come here
-    for link in (*filter(os.path.islink, store.parents), *_links(store, _DEPTH)):
-        top = top_folder(link.parent.resolve())
-        if top is None or (link in store.parents and link.resolve().is_relative_to(top.resolve())):
-            continue
-        try:
-            known = Git(link.parent, environ, waiting or Waiting()).text("ls-files", "--", f":(literal){link.name}")
-        except MeasurementError as error:
-            hint = "remove the link, or see to it that git works here"
-            what = (
-                f"cannot write into {store}: whether the link {link} is the repository's is not known: {error.message}"
-            )
-            raise UsageError(what, hint=hint) from error
-        if known:
-            forget = shlex.join(["git", "rm", "--cached", str(link)])
-            what = f"cannot write into {store}: the repository has the link {link}, which may lead anywhere"
-            raise UsageError(what, hint=f"remove it; if it is yours, make git forget it: {forget}")
-
-
-def _links(path: Path, depth: int) -> Iterator[Path]:
-    """Yield this path if it is a symbolic link, else those in the folder, down to this depth."""
-    if os.path.islink(path):
-        yield path
-    elif depth:
-        with suppress(OSError), os.scandir(path) as entries:
-            for entry in entries:
-                yield from _links(path / entry.name, depth - 1)
 
 
 def _is_meant(store: Path) -> bool:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import shutil
 import stat
 import time
 from collections.abc import Callable, Generator, Iterable
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -92,26 +91,13 @@ def publish(temporary: Path, path: Path, lock: Path) -> bool:
             return True
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading, without waiting as a pipe of that name would. OSError, or StoreError for anything else."""
-    with ExitStack() as stack:
-        stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-        stack.callback(stream.close)
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise StoreError(f"cannot read {path}: it is not a regular file")
-        os.pread(stream.fileno(), 1, 0)  # an OSError for what is called regular, and waits, as some of /proc
-        stack.pop_all()
-    return stream
-
-
 def read_file(path: Path, most: int) -> bytes:
-    """Return the bytes of a regular file of at most this many. FileNotFoundError if it is not there, else StoreError."""
+    """Return the bytes of a file of at most this many. FileNotFoundError if it is not there, else StoreError."""
     try:
-        with open_regular(path) as stream:
+        with path.open("rb") as stream:
             if (size := os.fstat(stream.fileno()).st_size) > most:
                 raise StoreError(f"cannot read {path}: it has {size} bytes, and {most} is the most")
-            data = stream.read(size + 1)  # as much memory as is asked for is taken first
-            return data if len(data) <= size else data + stream.read(most)
+            return stream.read()
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             accept_absence(path)
@@ -211,13 +197,10 @@ def store_errors(path: Path, doing: str) -> Generator[None]:
         raise StoreError(f"cannot {doing} {path}: {error.strerror or error}", hint=hint) from error
 
 
-def write_atomic(
-    path: Path, data: bytes | Iterable[bytes], waiting: Waiting | None = None, *, in_place: bool = False
-) -> None:
+def write_atomic(path: Path, data: bytes | Iterable[bytes], *, in_place: bool = False) -> None:
     """Replace the file by these bytes, or pieces, whole or not at all; pipes and devices are written to.
 
-    With `in_place`, as for what the user named, so is a file that cannot be replaced, as one that is mounted alone. If that
-    fails, the error names a file with all of it. `waiting` says how long nobody has read a pipe.
+    With `in_place`, also write into a file that cannot be replaced, such as one that is mounted alone.
     """
     # The file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`).
     with store_errors(path, "write"):  # the working directory may be gone
@@ -226,7 +209,7 @@ def write_atomic(
     pieces = (data,) if isinstance(data, bytes) else data
     try:
         if is_special(path):
-            with os.fdopen(_open_special(path, waiting or Waiting()), "wb") as stream:
+            with path.open("wb") as stream:
                 stream.writelines(pieces)
             return
         mode = _mode(target)
@@ -239,51 +222,12 @@ def write_atomic(
         except OSError as error:
             if not in_place or error.errno not in _NO_REPLACING:
                 raise
-            _write_in_place(temporary, target)
-        if in_place:  # what an earlier write may have left
-            with suppress(OSError):
-                os.unlink(_kept(target))
+            shutil.copyfile(temporary, target)
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
         with suppress(OSError):
             os.unlink(temporary)
-
-
-def _write_in_place(temporary: Path, target: Path) -> None:
-    """Copy a whole file into one that cannot be replaced; where that fails, UsageError names the copy that is left."""
-    kept = _kept(target)
-    os.rename(temporary, kept)
-    try:
-        with kept.open("rb") as source:
-            flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-            _fill(os.open(target, flags), lambda stream: shutil.copyfileobj(source, stream))
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {target}: {error.strerror}", hint=f"what it was to hold is in {kept}"
-        ) from error
-
-
-def _kept(target: Path) -> Path:
-    """Return where the bytes for this file are while it is written in place, and then until the next write of it."""
-    return target.with_name(f"{_PREFIX}{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}.kept")
-
-
-def _open_special(path: Path, waiting: Waiting) -> int:
-    """Open a device, or a pipe once somebody reads it. OSError, or UsageError where nobody does for a minute."""
-    since = time.monotonic()
-    while (past := time.monotonic() - since) < WAIT_S:
-        waiting.look(f"a reader of {path}", past)
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            if error.errno != errno.ENXIO or not path.is_fifo():
-                raise
-            time.sleep(_POLL_S)
-        else:
-            os.set_blocking(descriptor, True)
-            return descriptor
-    raise UsageError(f"cannot write {path}: nobody has read this pipe for {WAIT_S:g} s", hint="start its reader first")
 
 
 def check_writable(path: Path) -> None:
@@ -299,25 +243,8 @@ def check_writable(path: Path) -> None:
         temporary = _temporary(target.parent)
         os.close(os.open(temporary, _NEW, 0o600))
         os.unlink(temporary)
-        _check_mutable(target)
     except OSError as error:
         raise _cannot_write(path, error) from error
-
-
-def _check_mutable(path: Path) -> None:
-    """Raise an OSError if there is a file that nobody may change or replace, as after `chattr +i`; its mode forbids less."""
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC))
-    except OSError as error:
-        if error.errno == errno.EPERM:
-            raise
-
-
-def check_own(path: Path) -> None:
-    """Find out before any work whether this file, which is cg-bench's own, can be written: UsageError if it cannot, or is a pipe or a device."""
-    if is_special(path):
-        raise UsageError(f"cannot write {path}: it is not a regular file", hint="remove it first")
-    check_writable(path)
 
 
 def check_replaceable(path: Path) -> None:

@@ -80,7 +80,7 @@ class Folder(msgspec.Struct, frozen=True):
         path = self.place / segment
         with durable.store_errors(path, "read"):
             try:
-                return durable.open_regular(path)
+                return path.open("rb")
             except FileNotFoundError:
                 durable.accept_absence(path)
                 raise MovedError from None
@@ -228,13 +228,13 @@ class FileStore(TreeStore):
         return written[0]
 
     def _verify(self, path: Path, segment: str, names: list[str]) -> None:
-        with durable.store_errors(path, "read"), durable.open_regular(path) as stream:
+        with durable.store_errors(path, "read"), path.open("rb") as stream:
             if [record.name for record in segments.read_segment(stream, segment)] != names:
                 raise StoreError(f"{path} is not as it was written")
 
     def _make(self, folder: Path) -> None:
         try:
-            make_store(self.folder, folder, self._waiting)
+            make_store(self.folder, folder)
         except UsageError as error:
             raise StoreError(error.message, hint=error.hint) from error
         durable.remove_leftovers(folder)

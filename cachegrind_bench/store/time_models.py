@@ -12,7 +12,7 @@ from cachegrind_bench.model.parsing import parse, refuse
 from cachegrind_bench.model.text import some
 from cachegrind_bench.model.time_model import TimeModel
 from cachegrind_bench.store.baselines import check_name, make_store, names_in
-from cachegrind_bench.store.durable import check_own, read_file, write_atomic
+from cachegrind_bench.store.durable import check_writable, read_file, write_atomic
 
 _LARGEST = 1_000_000
 _SHOWN = 20
@@ -23,7 +23,7 @@ def prepare(store: Path, name: str) -> Path:
     """Return where a model of this name will be. UsageError, before any work, if it cannot be written."""
     path = _path(store, name)
     make_store(store, path.parent)
-    check_own(path)
+    check_writable(path)
     return path
 
 

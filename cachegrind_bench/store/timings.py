@@ -14,8 +14,7 @@ import msgspec
 
 from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.model.parsing import parse
-from cachegrind_bench.store.baselines import refuse_links
-from cachegrind_bench.store.durable import is_special, read_file, write_atomic
+from cachegrind_bench.store.durable import read_file, write_atomic
 
 SCHEMA = "cg-bench.timings/1"
 _FILE = "timings.json"
@@ -53,12 +52,11 @@ def read_iterations(store: Path) -> dict[str, int]:
 
 def write_timings(store: Path, measured: Mapping[str, int], iterations: Mapping[str, int] | None = None) -> None:
     """Remember these; others stay as they are. A folder that cannot be written is not a reason to fail."""
-    if not (measured or iterations) or is_special(store / _FILE):
+    if not (measured or iterations):
         return
     found = _read(store)
     known = {"wall_ms": (found.wall_ms, measured), "iterations": (found.iterations, iterations or {})}
     kept = {name: dict(sorted({**_numbers(old), **new}.items())[:_MOST]) for name, (old, new) in known.items()}
     data = json.dumps({"schema": SCHEMA, **kept}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
     with suppress(UsageError):
-        refuse_links(store)
         write_atomic(store / _FILE, data)

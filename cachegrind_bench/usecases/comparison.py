@@ -115,13 +115,12 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Find out before the work whether the files can be written; UsageError if not, or if one is among the `inputs`."""
         check_outputs({f"--{kind}": path for kind, path in self._files().items()}, inputs)
 
-    def write_files(self, made: Report, note: Callable[[str], object] | None = None) -> None:
-        """Write the files that were asked for; `note` gets a line where one is a pipe that is waited for."""
+    def write_files(self, made: Report) -> None:
+        """Write the files that were asked for."""
         from cachegrind_bench.store.durable import write_atomic
-        from cachegrind_bench.waiting import Waiting
 
         for kind, path in self._files().items():
-            write_atomic(path, made.text(kind).encode(), Waiting(note), in_place=True)
+            write_atomic(path, made.text(kind).encode(), in_place=True)
 
     def _files(self) -> dict[str, Path]:
         files = {"markdown": self.markdown, "json": self.json, "code-quality": self.code_quality, "html": self.html}

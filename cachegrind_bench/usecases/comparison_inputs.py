@@ -136,7 +136,7 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
                 hint += f"\n{self.repository.advice(text)}" if self.repository.is_shallow() else ""
             what = f"{text!r} is neither a result file nor a saved baseline, nor a commit that git knows"
             raise UsageError(what, hint=hint)
-        return Side(name=text, file=read_result(name, limit=self.limit, note=self.notices.note))
+        return Side(name=text, file=read_result(name, limit=self.limit))
 
     def _wanted(self, text: str) -> _Wanted | None:
         """Return the commit that is meant, None for a file or a saved baseline."""

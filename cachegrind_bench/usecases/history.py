@@ -63,7 +63,7 @@ def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore |
     records: dict[str, Record] = {}
     with Waiting(notices.note).watched(counted(len(names), "result")), store:
         for name in names:
-            source = read_result(name, limit=limit, note=notices.note)
+            source = read_result(name, limit=limit)
             record = run_record(source.result)
             problem = wrong_with(record)
             if problem is not None:
@@ -124,7 +124,7 @@ def import_file(store: Store, file: str, form: str | None, notices: Notices, *, 
     foreign = 0
     with (
         store,
-        open_input(file, limit=limit, hint=_HINT, note=notices.note) as stream,
+        open_input(file, limit=limit, hint=_HINT) as stream,
         Waiting(notices.note).watched(f"the records of {name}"),
     ):
         form = form or detect(stream)

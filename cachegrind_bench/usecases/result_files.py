@@ -3,47 +3,40 @@
 from __future__ import annotations
 
 import os
-import select
 import stat
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.store.durable import check_writable, open_regular, read_file
-from cachegrind_bench.waiting import Waiting
+from cachegrind_bench.store.durable import check_writable, read_file
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.codec import ResultFile
 
 DEFAULT_LIMIT = 10**9
 _CHUNK = 1 << 20
-_LOOK_MS = 100
 _SPACE = "free some space, let TMPDIR name another folder, or save it to a file first"
 _HINT = "'cg-bench run -o FILE' writes result files"
 
-# Gets a line where something is waited for.
-Note: TypeAlias = "Callable[[str], object] | None"
 
-
-def read_result(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT, note: Note = None) -> ResultFile:
-    """Read a result file of up to `limit` bytes, '-' being stdin; `note` gets a line where a pipe is waited for.
+def read_result(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> ResultFile:
+    """Read a result file of up to `limit` bytes, '-' being stdin.
 
     UsageError, with this hint, if it cannot be read, FileFormatError if it is not a result.
     """
     from cachegrind_bench.model.codec import ResultFile
 
-    return ResultFile(read_bytes(name, limit=limit, hint=hint, note=note), shown_name(name))
+    return ResultFile(read_bytes(name, limit=limit, hint=hint), shown_name(name))
 
 
-def read_bytes(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT, note: Note = None) -> bytes:
+def read_bytes(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> bytes:
     """Return the bytes of such a file. UsageError, with this hint, if it cannot be read."""
-    with open_input(name, limit=limit, hint=hint, note=note) as stream, _errors(f"cannot read {name}", hint):
+    with open_input(name, limit=limit, hint=hint) as stream, _errors(f"cannot read {name}", hint):
         return stream.read()
 
 
@@ -63,14 +56,14 @@ def read_regular_result(path: Path, hint: str = _HINT) -> ResultFile:
 
 
 @contextmanager
-def open_input(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT, note: Note = None) -> Generator[BinaryIO]:
+def open_input(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> Generator[BinaryIO]:
     """Open a file of up to `limit` bytes, '-' being stdin, so that it can be read twice. UsageError if it cannot be read.
 
     `hint` says where such files come from.
     """
     with ExitStack() as stack:
         if name != "-":
-            yield _opened(name, limit, stack, hint, note)
+            yield _opened(name, limit, stack, hint)
             return
         if sys.stdin is None:  # started with a closed descriptor
             raise UsageError("cannot read stdin: it is closed", hint=hint)
@@ -109,33 +102,14 @@ def _errors(what: str, hint: str) -> Generator[None]:
         raise UsageError(f"{what}: {error.strerror}", hint=hint) from error
 
 
-def _opened(name: str, limit: int, stack: ExitStack, hint: str, note: Note) -> BinaryIO:
+def _opened(name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:
     with _errors(f"cannot read {name}", hint):
-        mode = os.stat(name).st_mode
-        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-            raise UsageError(f"cannot read {name}: it is a device", hint=hint)
-        regular = stat.S_ISREG(mode)
-        stream = stack.enter_context(open_regular(Path(name)) if regular else _opened_pipe(name, Waiting(note)))
-    if not regular:  # a pipe, as of `<(command)`
+        stream = stack.enter_context(open(name, "rb"))  # noqa: SIM115 - the stack closes it
+        status = os.fstat(stream.fileno())
+    if not stat.S_ISREG(status.st_mode):  # a pipe, as of `<(command)`
         return _spooled(stream, name, limit, stack, hint)
-    size = os.fstat(stream.fileno()).st_size
-    _check_size(name, size, limit, str(size))
+    _check_size(name, status.st_size, limit, str(status.st_size))
     return stream
-
-
-def _opened_pipe(name: str, waiting: Waiting) -> BinaryIO:
-    """Open a pipe once something was written to it, or whoever had opened it for that has closed it."""
-    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    since, poll = time.monotonic(), select.poll()
-    poll.register(descriptor, select.POLLIN)
-    try:
-        while not poll.poll(_LOOK_MS):
-            waiting.look(name, time.monotonic() - since)
-        os.set_blocking(descriptor, True)
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
 
 
 def _spooled(source: BinaryIO, name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:

@@ -98,7 +98,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def find_all(query: HistoryQuery, repository: Repository, store: Store, notices: Notices) -> Found:
     """Read the history in the store and search it, with warnings of what is damaged. UsageError, StoreError or MeasurementError (of git)."""
     model = None if query.model is None else CostModel.parse(query.model)
-    accepted, earlier = _accepted(repository, query.accepted, notices), _previous(query.previous, notices)
+    accepted, earlier = _accepted(repository, query.accepted), _previous(query.previous, notices)
     limits = Options(
         minimum_step=_parts_per_million(query.min_step, "--min-step"),
         creep_budget=_parts_per_million(query.creep_budget, "--creep-budget"),
@@ -183,10 +183,10 @@ def _line(repository: Repository, head: str, runs: Sequence[Snapshot], notices: 
     return commits.line(repository, head)
 
 
-def _accepted(repository: Repository, name: str | None, notices: Notices) -> tuple[Accepted, ...]:
+def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
     path = (top_folder(repository.cwd) or repository.cwd) / ACCEPTED_FILE if name is None else Path(name)
     try:
-        data = read_file(path, DEFAULT_LIMIT) if name is None else read_bytes(name, hint=_ACCEPTED, note=notices.note)
+        data = read_file(path, DEFAULT_LIMIT) if name is None else read_bytes(name, hint=_ACCEPTED)
         return parse_accepted(data.decode(), path=str(path))
     except FileNotFoundError:
         return ()
@@ -203,7 +203,7 @@ def _previous(name: str | None, notices: Notices) -> tuple[Finding, ...] | None:
     if name == "-":
         raise UsageError("--previous takes a file", hint=_REPORT)
     try:
-        data = read_bytes(name, hint=_REPORT, note=notices.note)
+        data = read_bytes(name, hint=_REPORT)
     except UsageError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise

@@ -323,7 +323,7 @@ def _keep(request: AbRequest, sides: tuple[Side, Side], repository: Repository) 
         results = [side.file.whole() for side in sides]
         with left_if_unwritten(repository.cwd, *results):
             for file, result in zip(_SIDES, results, strict=True):
-                write_atomic(request.keep / file, encode(result), repository.waiting)
+                write_atomic(request.keep / file, encode(result))
 
 
 def explained_base(

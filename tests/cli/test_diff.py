@@ -125,17 +125,6 @@ def test_differing_keys_name_the_fields_and_force_compares_all_the_same(cg_bench
     assert "notice: compared by force (--force), in spite of libc abc → def" in forced.out
 
 
-def test_a_pipe_that_a_report_waits_for_is_named(
-    cg_bench: CommandLine, base: str, worse: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    os.mkfifo("pipe")
-    monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
-    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.03)
-    told = cg_bench("diff", base, worse, "--markdown", "pipe")
-    assert told.code == 2
-    assert told.err.startswith("cg-bench: waiting for a reader of pipe, 0 s\n")
-
-
 def test_a_file_that_cannot_be_written_loses_no_comparison(cg_bench: CommandLine, base: str, worse: str) -> None:
     told = cg_bench("diff", base, worse, "--json", "/dev/full")
     assert told.code == BAD_INPUT

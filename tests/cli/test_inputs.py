@@ -17,10 +17,8 @@ import click
 import pytest
 
 from cachegrind_bench.cli.options import size as bytes_of
-from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.codec import SCHEMA, encode
-from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
-from cachegrind_bench.waiting import Waiting
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT
 from tests.unit.samples import benchmark, failed_benchmark, result, rich_benchmark, run_without_rights
 
 if TYPE_CHECKING:
@@ -114,35 +112,6 @@ def test_a_bad_file_is_reported_with_file_and_place(
     assert told.err == f"cg-bench: error: {name}{message}"
 
 
-def test_a_pipe_that_nobody_writes_to_yet_is_waited_for_with_a_message(
-    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.1)
-    os.mkfifo("fifo")
-    writer = threading.Timer(0, Path("fifo").write_bytes, (DATA,))
-    look = Waiting.look
-
-    def looked(waiting: Waiting, what: str, passed_s: float) -> None:
-        look(waiting, what, passed_s)
-        if passed_s > 1 and not writer.is_alive():
-            writer.start()
-
-    monkeypatch.setattr(Waiting, "look", looked)
-    told = cg_bench("show", "fifo")
-    writer.join()
-    assert told.code == 0
-    assert told.err.startswith("cg-bench: waiting for fifo, ")
-
-
-@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="not there, or only root may read it")
-def test_what_is_called_a_regular_file_and_waits_is_not_waited_for(cg_bench: CommandLine) -> None:
-    Path(".cg-bench/baselines").mkdir(parents=True)
-    Path(".cg-bench/baselines/main.json").symlink_to("/proc/kmsg")
-    for command in (["show", "main"], ["baseline", "show", "main"], ["diff", "main", "main"], ["baseline", "list"]):
-        told = cg_bench(*command)
-        assert "main.json" in told.out + told.err
-
-
 @pytest.mark.parametrize("data", [DATA, encode(result(rich_benchmark(), failed_benchmark()))])
 def test_a_pipe_and_stdin_give_what_the_file_gives(data: bytes) -> None:
     Path("r.json").write_bytes(data)
@@ -204,13 +173,6 @@ def test_a_file_of_a_terabyte_is_refused_without_reading_it(cg_bench: CommandLin
     told = cg_bench("show", "r.json")
     assert (told.code, told.out) == (2, "")
     assert "r.json is too large: 1000000000000 bytes, and the limit is 1000000000\n" in told.err
-
-
-@pytest.mark.parametrize("name", ["/dev/null", "/dev/zero", "/dev/tty"])
-def test_a_device_is_not_a_result_file(cg_bench: CommandLine, name: str) -> None:
-    told = cg_bench("show", name)
-    assert (told.code, told.out) == (2, "")
-    assert told.err == f"cg-bench: error: cannot read {name}: it is a device\n{WRITTEN_BY}"
 
 
 def test_what_cannot_be_opened_is_reported(cg_bench: CommandLine) -> None:
@@ -283,19 +245,6 @@ def test_a_full_disk_for_what_stdin_brings_is_reported(
         "cg-bench: error: cannot keep <stdin> in a temporary file: No space left on device\n"
         "  free some space, let TMPDIR name another folder, or save it to a file first\n"
     )
-
-
-def test_the_file_is_closed_in_the_end_whatever_happens() -> None:
-    def descriptors() -> int:
-        return len(os.listdir("/proc/self/fd"))
-
-    Path("good.json").write_bytes(DATA)
-    Path("bad.json").write_bytes(DATA[:500])
-    before = descriptors()
-    read_result("good.json")
-    with pytest.raises(UsageError):
-        read_result("bad.json")
-    assert descriptors() == before
 
 
 @pytest.mark.parametrize(

@@ -361,12 +361,11 @@ def test_a_file_that_cannot_be_written_after_all_costs_neither_report_nor_histor
 
 
 @pytest.mark.usefixtures("replay")
-def test_what_waits_for_the_reader_of_a_pipe_is_kept_after_an_interrupt(
+def test_a_result_is_kept_when_an_interrupt_ends_its_writing(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    os.mkfifo("pipe")
-    monkeypatch.setattr("cachegrind_bench.waiting.Waiting.look", Mock(side_effect=KeyboardInterrupt))
-    told = cg_bench("run", "-o", "pipe", "--", "/bin/true")
+    monkeypatch.setattr("cachegrind_bench.store.durable.write_atomic", Mock(side_effect=KeyboardInterrupt))
+    told = cg_bench("run", "-o", "r.json", "--", "/bin/true")
     assert told.code == 130
     (file,) = Path(".cg-bench/unstored").iterdir()
     assert told.err.endswith(f"cg-bench: interrupted\n  what was measured is kept in {file.absolute()}\n")

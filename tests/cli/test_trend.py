@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -165,15 +164,6 @@ def test_an_accepted_change_is_acknowledged_with_its_reason(repository: Reposito
     assert found["state"] == "acknowledged"
 
 
-def test_a_pipe_in_place_of_the_accepted_changes_is_not_waited_for(
-    repository: Repository, cg_bench: CommandLine
-) -> None:
-    os.mkfifo(repository.path / "cg-bench-accepted.toml")
-    told = cg_bench("trend", "-q")
-    assert (told.code, told.out) == (2, "")
-    assert told.err.endswith("cg-bench-accepted.toml: it is not a regular file\n")
-
-
 def test_an_accepted_change_that_concerns_nothing_is_reported(repository: Repository, cg_bench: CommandLine) -> None:
     sha = repository.git("rev-parse", "HEAD~3")
     entries = [("a", sha), ("b", sha), ("*", "0123456789")]
@@ -289,8 +279,6 @@ def test_each_command_says_what_to_do_about_commits_that_a_shallow_clone_lacks(
     ("words", "told"),
     [
         (["--previous", "."], "cannot read .: Is a directory"),
-        (["--previous", "/dev/zero"], "cannot read /dev/zero: it is a device"),
-        (["--accepted", "/dev/zero"], "cannot read /dev/zero: it is a device"),
         (["--previous", "bad.json"], "bad.json: not a trend report"),
         (["--accepted", "nonesuch"], "cannot read nonesuch: No such file or directory"),
         (["--accepted", "bad.json"], "bad.json:1: "),

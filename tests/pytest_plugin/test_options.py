@@ -166,14 +166,6 @@ def test_an_empty_name_and_a_base_that_is_missing_say_what_to_write(suite: pytes
     done.stderr.fnmatch_lines(["*nope.json*", "*'pytest --cg-bench --cg-bench-output=FILE' writes such files*"])
 
 
-def test_a_base_is_read_twice_and_so_no_pipe(suite: pytest.Pytester) -> None:
-    suite.makepyfile("def test_it(benchmark): benchmark(int)")
-    os.mkfifo(suite.path / "pipe")
-    done = suite.runpytest("--cg-bench", "--cg-bench-compare=pipe")
-    assert done.ret == pytest.ExitCode.USAGE_ERROR
-    done.stderr.fnmatch_lines(["*cannot read *pipe: it is not a regular file"])
-
-
 def test_files_with_other_names_than_pytest_looks_for_have_to_be_named(suite: pytest.Pytester) -> None:
     suite.makepyfile(bench_it="def test_it(benchmark): benchmark(int)")
     done = suite.runpytest("--cg-bench")

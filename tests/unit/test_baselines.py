@@ -102,18 +102,6 @@ def test_a_name_that_leaves_the_folder_or_is_invalid_is_refused(tmp_path: Path, 
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("what", ["a pipe", "a link to a device"])
-def test_a_pipe_or_device_in_place_of_a_baseline_is_an_error_before_any_work(tmp_path: Path, what: str) -> None:
-    saved = Baselines.find(tmp_path)
-    saved.save("other", b"{}")
-    if what == "a pipe":
-        os.mkfifo(saved.path("main"))
-    else:
-        saved.path("main").symlink_to(os.devnull)
-    with pytest.raises(UsageError, match="is not a regular file"):
-        saved.prepare("main")
-
-
 def test_the_longest_name_can_be_saved(tmp_path: Path) -> None:
     Baselines.find(tmp_path).save("a" * 100, b"x")
     assert Baselines.find(tmp_path).exists("a" * 100)

@@ -245,12 +245,6 @@ def test_a_file_of_another_make_is_as_good_as_damaged(cache: Cache, old: str, ne
     assert "is damaged" in why(cache.lookup(KEY))
 
 
-def test_a_pipe_in_its_place_costs_a_measurement(cache: Cache) -> None:
-    path = cache.folder / f"{KEY}.cache"
-    os.mkfifo(path)
-    assert why(cache.lookup(KEY)) == f"its stored result is of no use: cannot read {path}: it is not a regular file"
-
-
 def test_a_file_that_cannot_be_read_costs_a_measurement(cache: Cache) -> None:
     path = cache.folder / f"{KEY}.cache"
     path.mkdir()

@@ -6,7 +6,6 @@ import errno
 import os
 import resource
 import stat
-import subprocess
 import tempfile
 import threading
 from pathlib import Path
@@ -15,8 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import StoreError, UsageError
-from cachegrind_bench.store.durable import check_writable, locked, read_file, write_atomic
-from cachegrind_bench.waiting import Waiting
+from cachegrind_bench.store.durable import check_writable, locked, write_atomic
 from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
@@ -82,16 +80,6 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     reader.join(10)
     assert got == [b"x"]
     assert stat.S_ISFIFO(path.stat().st_mode)
-
-
-def test_a_pipe_that_nobody_reads_is_an_error_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
-    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.03)
-    said: list[str] = []
-    os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(UsageError, match=r"nobody has read this pipe for 0\.1 s"):
-        write_atomic(tmp_path / "fifo", b"x", Waiting(said.append))
-    assert said[0] == f"waiting for a reader of {tmp_path}/fifo, 0 s"
 
 
 def test_a_device_is_written_to(tmp_path: Path) -> None:
@@ -197,42 +185,6 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(tmp_path: Path, monk
     assert os.listdir(tmp_path) == ["r.json"]
 
 
-def test_what_a_failed_write_in_place_leaves_is_removed_by_the_next_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "r.json"
-    path.symlink_to("loop")  # as whoever may write in the folder could
-    with monkeypatch.context() as patch:
-
-        def mounted(*_: object) -> None:
-            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-
-        patch.setattr(os, "replace", mounted)
-        patch.setattr(os.path, "realpath", str)
-        for data in (b"new", b"newer"):
-            with pytest.raises(UsageError, match="cannot write") as caught:
-                write_atomic(path, data, in_place=True)
-            kept = (caught.value.hint or "").removeprefix("what it was to hold is in ")
-            assert Path(kept).read_bytes() == data
-        assert len(os.listdir(tmp_path)) == 2
-    path.unlink()
-    write_atomic(path, b"newest", in_place=True)
-    assert os.listdir(tmp_path) == ["r.json"]
-
-
-def test_a_file_that_nobody_may_change_is_found_out_before(tmp_path: Path) -> None:
-    path = tmp_path / "r.json"
-    path.touch()
-    for flag in "ia":
-        if subprocess.run(["sh", "-c", f'chattr +{flag} "$0"', path], check=False, capture_output=True).returncode:
-            pytest.skip("not root, no chattr, or the file system has no such flags")
-        try:
-            with pytest.raises(UsageError, match="Operation not permitted"):
-                check_writable(path)
-        finally:
-            subprocess.run(["chattr", f"-{flag}", path], check=True)
-
-
 def test_a_file_size_limit_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_bytes(b"old")
@@ -255,16 +207,3 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(KeyboardInterrupt):
         write_atomic(tmp_path / "r.json", b"new")
     assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="not there, or only root may read it")
-def test_a_regular_file_that_would_wait_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "record").symlink_to("/proc/kmsg")
-    kernel = os.open("/proc/kmsg", os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        while True:  # what the kernel has said meanwhile could be read
-            os.read(kernel, 1 << 16)
-    except BlockingIOError:
-        os.close(kernel)
-    with pytest.raises(StoreError, match="cannot read"):
-        read_file(tmp_path / "record", 100)

@@ -56,7 +56,7 @@ def test_a_file_that_differs_is_never_replaced(store: FileStore) -> None:
     assert not [name for name in os.listdir(path.parent) if durable.is_temporary(name)]
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "folder", "pipe", "dangling", "huge"])
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "folder", "dangling", "huge"])
 def test_a_damaged_file_is_an_error_that_names_it_and_never_passed_over(store: FileStore, damage: str) -> None:
     path, data = store.folder / NAMES[3], RECORDS[3].data
     path.unlink()
@@ -69,8 +69,6 @@ def test_a_damaged_file_is_an_error_that_names_it_and_never_passed_over(store: F
             path.touch()
         case "folder":
             path.mkdir()
-        case "pipe":
-            os.mkfifo(path)
         case "dangling":
             path.symlink_to("/nonexistent/file")
         case _:
@@ -85,17 +83,6 @@ def test_a_damaged_file_is_an_error_that_names_it_and_never_passed_over(store: F
     if damage != "folder":
         assert store.remove({NAMES[3]}) == 1
         assert problems(store) == []
-
-
-def test_a_pipe_in_place_of_a_segment_is_an_error_that_names_it_and_nobody_waits_for_it(store: FileStore) -> None:
-    assert store.compact("2026-02") > 0
-    [segment] = (store.folder / "segments").iterdir()
-    segment.unlink()
-    os.mkfifo(segment)
-    for ask in (store.names, lambda: list(store.read()), lambda: store.compact("2026-03")):
-        with pytest.raises(StoreError, match=f"{segment.name}.*not a regular file"):
-            ask()
-    assert [problem.where for problem in store.check()] == [f"segments/{segment.name}"]
 
 
 def test_what_cannot_be_read_is_not_taken_for_empty(store: FileStore) -> None:

@@ -191,7 +191,7 @@ ODD = "echo \"<?xml version='1.0' encoding='{}'?><Catch2TestRun/>\" >"
     "report",
     [
         'rmdir "${2%/*}"; ln -s /etc "${2%/*}"; true',
-        *("true", "echo '<a><b' >", "mkfifo", "ln -s /dev/zero", "mkdir"),
+        *("true", "echo '<a><b' >", "mkdir"),
         *map(ODD.format, ("foo", "utf-7", "hex", "undefined", "shift_jis")),
     ],
 )
@@ -266,19 +266,13 @@ def test_a_program_whose_clock_is_not_seen_is_refused_before_anything_runs(
     "line",
     [
         *("{x", "[" * 9_999, '{"a":' * 9_999, '{"target": null}', '{"target": {"name": 1, "kind": 2}}', "{}"),
-        *(
-            f'{{"target": {{"name": "a", "kind": ["bench"]}}, "executable": "{path}"}}'
-            for path in ("pipe", "/dev/zero", "a\\u0000")
-        ),
+        *(f'{{"target": {{"name": "a", "kind": ["bench"]}}, "executable": "{path}"}}' for path in ("pipe", "a\\u0000")),
     ],
 )
 def test_what_cargo_does_not_write_is_passed_over(line: str) -> None:
-    os.mkfifo("pipe")
     Path("lines").write_text(f"{line}\n", encoding="utf-8")
     on_path("cargo", "cat lines")
-    with pytest.raises(
-        MeasurementError, match=r"Cargo built no benchmarks of Criterion|cannot read (pipe|/dev/zero|a\x00)$"
-    ):
+    with pytest.raises(MeasurementError, match=r"Cargo built no benchmarks of Criterion|cannot read (pipe|a\x00)$"):
         listed_with('[[benchmark]]\ncriterion = "."\n')
 
 

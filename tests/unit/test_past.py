@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,17 +112,6 @@ def measured_as(monkeypatch: pytest.MonkeyPatch, made: Callable[[Path], object],
         return Mock(status=status, end=f"exit status {status}")
 
     monkeypatch.setattr(process, "run", run)
-
-
-def test_a_pipe_in_place_of_the_result_of_a_commit_is_not_waited_for(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured_as(monkeypatch, os.mkfifo, status=4)
-    revisions = Revisions(repository.path, repository.environ)
-    sha = repository.git("rev-parse", "HEAD")
-    refused = pytest.raises(MeasurementError, match="could not be measured: cg-bench run ended with exit status 4")
-    with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
-        place.side("main", sha, ("--", "true"))
 
 
 @pytest.mark.parametrize("there", [True, False])

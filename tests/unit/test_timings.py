@@ -11,13 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.baselines import Baselines, make_store
-from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.timings import SCHEMA, read_timings, write_timings
-from cachegrind_bench.vcs.git import Git, GitTimeoutError
-from cachegrind_bench.waiting import Waiting
-from tests.unit.stored import stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,13 +33,6 @@ def test_what_was_written_is_read_and_others_stay(tmp_path: Path) -> None:
 def test_nothing_measured_writes_nothing(tmp_path: Path) -> None:
     write_timings(tmp_path, {})
     assert os.listdir(tmp_path) == []
-
-
-def test_a_pipe_in_its_place_is_let_alone(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "timings.json")
-    assert read_timings(tmp_path) == {}
-    write_timings(tmp_path, {"a": 1})
-    assert (tmp_path / "timings.json").is_fifo()
 
 
 @pytest.mark.parametrize(
@@ -139,74 +128,3 @@ def test_baselines_and_timings_share_a_store(tmp_path: Path) -> None:
     saved.save("main", b"{}")
     assert saved.names() == ["main"]
     assert sorted(os.listdir(saved.store)) == [".gitignore", "baselines", "timings.json"]
-
-
-def test_a_link_of_the_repository_in_place_of_the_store_or_in_it_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "runs").mkdir()
-    (tmp_path / "profile").write_text("mine")
-    tree = tmp_path / "tree"
-    (tree / "in" / ".cg-bench").mkdir(parents=True)
-    links = {tree / ".cg-bench": tmp_path / "there", tree / "in" / ".cg-bench" / "timings.json": tmp_path / "profile"}
-    for link, target in links.items():
-        link.symlink_to(target)
-
-    def git(*words: str) -> None:
-        subprocess.run(["git", *words], cwd=tree, check=True)
-
-    git("init", "-q")
-    make_store(tree / ".cg-bench")  # a link of the user's own: only git's are somebody else's
-    git("add", ".")
-    for link in links:
-        store = link if link.name == ".cg-bench" else link.parent
-        with pytest.raises(UsageError, match=f"cannot write into {store}: the repository has the link {link}, "):
-            make_store(store, store / "baselines")
-        write_timings(store, {"a": 1})
-    assert os.listdir(tmp_path / "there") == ["runs"]
-    with pytest.raises(UsageError, match=f"cannot write into .*: the repository has the link {tree}/.cg-bench, "):
-        make_store(tree / ".cg-bench" / "of" / "data")
-    assert (tmp_path / "profile").read_text() == "mine"
-    git("rm", "-q", "--cached", ".cg-bench")
-    Baselines(store=tree / ".cg-bench").save("main", b"{}")
-    assert (tmp_path / "there" / "baselines" / "main.json").exists()
-
-
-def test_a_link_of_which_git_cannot_say_whose_it_is_is_refused(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", tmp_path / "tree"], check=True)
-    (tmp_path / "there").mkdir()
-    (tmp_path / "tree" / ".cg-bench").symlink_to(tmp_path / "there")
-    (tmp_path / "tree" / ".git" / "index").write_bytes(b"damaged")
-    with pytest.raises(
-        UsageError, match=r"is the repository's is not known: git ls-files failed .*: index file smaller "
-    ):
-        make_store(tmp_path / "tree" / ".cg-bench", tmp_path / "tree" / ".cg-bench" / "baselines")
-    assert os.listdir(tmp_path / "there") == []
-    make_store(tmp_path / "there" / ".cg-bench")
-
-
-def test_a_link_above_the_store_may_lead_within_the_repository(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    (tree / "shared" / "package").mkdir(parents=True)
-    (tree / "package").symlink_to("shared/package")
-    for words in (["init", "-q"], ["add", "."]):
-        subprocess.run(["git", *words], cwd=tree, check=True)
-    make_store(tree / "package" / ".cg-bench")
-    assert (tree / "shared" / "package" / ".cg-bench" / ".gitignore").exists()
-
-
-def test_that_git_is_asked_whose_a_link_is_has_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def hanging(git: Git, *_words: str) -> str:
-        git.waiting.look("git ls-files", 2.5)
-        raise GitTimeoutError("git ls-files took more than 10 s")
-
-    monkeypatch.setattr(Git, "text", hanging)
-    for name in (".git", "there"):
-        (tmp_path / name).mkdir()
-    (tmp_path / ".cg-bench").symlink_to(tmp_path / "there")
-    lines: list[str] = []
-    with pytest.raises(StoreError, match="git ls-files took more than 10 s"):
-        FileStore(tmp_path / ".cg-bench", waiting=Waiting(lines.append)).add([stored(1)])
-    assert lines == ["waiting for git ls-files, 2 s"]

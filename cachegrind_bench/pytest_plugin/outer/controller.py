@@ -211,7 +211,7 @@ class Controller:
 
         if self._asked.output is not None:
             with left_if_unwritten(self._config.rootpath, result):
-                write_atomic(self._asked.output, encode(result), Waiting(self._progress), in_place=True)
+                write_atomic(self._asked.output, encode(result), in_place=True)
             self._written = self._asked.output
 
     @pytest.hookimpl

@@ -121,7 +121,7 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
         return no_side("base", result, "no baseline: the parts that were measured have none")
     kind, _, rest = baseline.partition(":")
     if kind == "file" and rest:
-        return Side(name=baseline, file=read_result(resolve(baseline, job.cwd), note=notices.note))
+        return Side(name=baseline, file=read_result(resolve(baseline, job.cwd)))
     if kind not in ("merge-base", "branch"):
         raise UsageError(
             f"baseline: {baseline!r} is not one of merge-base, branch, ab and file:PATH",

@@ -77,7 +77,7 @@ def _take(job: Job, path: str, others: list[str]) -> None:
             f"result and {others[0]} exclude each other",
             hint="the result is measured already; leave out one of the two",
         )
-    data = read_bytes(path, note=job.runner.say)
+    data = read_bytes(path)
     found = decode(data, path)
     count, commit = len(found.benchmarks), found.commit
     head = job.repository.commit("HEAD")
