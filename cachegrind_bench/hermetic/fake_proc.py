@@ -182,7 +182,7 @@ CACHE = "/etc/ld.so.cache"
 
 # sysdeps/generic/dl-cache.h of glibc: struct cache_file_new, file_entry_new, cache_extension and its sections.
 _HEADER, _ENTRY, _SECTION = struct.Struct("=20sIIB3xI12x"), struct.Struct("=IIIIQ"), struct.Struct("=IIII")
-CACHE_MAGIC, _EXTENSION_MAGIC = b"glibc-ld.so.cache1.1", 0xEAA42174
+_CACHE_MAGIC, _EXTENSION_MAGIC = b"glibc-ld.so.cache1.1", 0xEAA42174
 _GENERATOR, _HWCAPS = 0, 1
 # A cache for up to 63 libraries of the program's and thousands of others has 7 MiB, most of them a hole.
 _LEVELS, _GAP_BITS, _STEP = 6, 12, 1 << 20
@@ -192,14 +192,14 @@ def _text(data: bytes, offset: int) -> bytes:
     return data[offset : data.index(b"\0", offset) + 1]
 
 
-def cache_entries(data: bytes) -> list[tuple[bytes, tuple[int, bytes, int, int]]]:
+def _cache_entries(data: bytes) -> list[tuple[bytes, tuple[int, bytes, int, int]]]:
     """Return name and flags, path, OS version, hardware capabilities of each entry. ValueError for another format."""
     try:
         magic, count, *_ = _HEADER.unpack_from(data)
         table = list(_ENTRY.iter_unpack(data[_HEADER.size : _HEADER.size + count * _ENTRY.size]))
     except struct.error as error:
         raise ValueError("it ends early") from error
-    if magic != CACHE_MAGIC:
+    if magic != _CACHE_MAGIC:
         raise ValueError("its format is not known")
     return [(_text(data, key), (flags, _text(data, value), *rest)) for flags, key, value, *rest in table]
 
@@ -210,9 +210,9 @@ class LibraryCache:
     def __init__(self, data: bytes) -> None:
         # Names in the file's order, which is the loader's, descending; one may have several files, for kinds of CPUs.
         self._entries: dict[bytes, list[tuple[int, bytes, int, int]]] = {}
-        for name, entry in cache_entries(data):
+        for name, entry in _cache_entries(data):
             self._entries.setdefault(name, []).append(entry)
-        if any(name[:1] <= CACHE_MAGIC[:1] and not name[:1].isdigit() for name in self._entries):
+        if any(name[:1] <= _CACHE_MAGIC[:1] and not name[:1].isdigit() for name in self._entries):
             raise ValueError("it has names that are before lib")
         self._generator, self._hwcaps = b"", list[bytes]()
         try:
@@ -274,7 +274,7 @@ class LibraryCache:
         os.pwrite(descriptor, strings.data, start)
         size = -(-(start + len(strings.data)) // _STEP) * _STEP
         os.ftruncate(descriptor, size + spare)
-        os.pwrite(descriptor, _HEADER.pack(CACHE_MAGIC, count, size + spare - start, self._byte_order, extension), 0)
+        os.pwrite(descriptor, _HEADER.pack(_CACHE_MAGIC, count, size + spare - start, self._byte_order, extension), 0)
 
     def _pack(self, name: bytes, strings: _Strings) -> bytes:
         key = strings.add(name)

@@ -18,7 +18,8 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from cachegrind_bench import process
-from cachegrind_bench.hermetic.elf import HEAD, UnusableError, content_id, load, opened, read_elf
+from cachegrind_bench.hermetic import files
+from cachegrind_bench.hermetic.elf import HEAD, UnusableError, content_id, load, read_elf
 from cachegrind_bench.hermetic.producers import producers
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.text import printable
@@ -91,7 +92,7 @@ def parse_shebang(head: bytes) -> tuple[bytes, bytes | None] | None:
 
 def _identify(executable: str, library_path: tuple[str, ...], depth: int) -> Fingerprint:
     try:
-        with opened(executable) as file:
+        with files.opened(executable) as file:
             path = os.path.realpath(executable)
             head = os.pread(file, HEAD, 0)
             if head.startswith(b"#!"):
@@ -105,7 +106,7 @@ def _identify(executable: str, library_path: tuple[str, ...], depth: int) -> Fin
     own = Fingerprint(kind="static", path=printable(path), build_id=elf.build_id)
     if elf.loader is None:
         return own
-    loaded = load(path, elf, elf.loader, library_path)
+    loaded = load(path, elf.loader, library_path)
     return replace(own, kind="dynamic", **structs.asdict(loaded))
 
 
