@@ -283,14 +283,6 @@ def test_a_file_in_the_way_of_a_folder_is_reported_before_anything_is_written(cg
     assert everything() == before
 
 
-@pytest.mark.parametrize("name", ["Cargo.toml", "package.json", "a_test.go", "build/a_bench"])
-def test_files_without_end_are_passed_over(cg_bench: CommandLine, name: str) -> None:
-    make({"go.mod": "module m\n", name: ""})
-    os.truncate(name, 1 << 40)
-    Path(name).chmod(0o755)
-    assert (cg_bench("init").code, cg_bench("list").code) == (0, 0)
-
-
 def test_programs_with_odd_names_are_written_as_they_are_read(cg_bench: CommandLine) -> None:
     code = b"\x7fELF _ZN9benchmark5State16StartKeepRunningEv"
     for name in (b"build/my bench", b"build/it's a bench", b"build/\xffbench", b"build/\x1b]0;bench"):
