@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.formats import CORPUS, FORMATS, try_one
 from tests.fuzz.mutations import damaged
-
-_KEPT = sorted(CORPUS.glob("*/*"))
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -26,6 +22,6 @@ def test_the_reader_of_each_format_takes_its_samples(name: str) -> None:
     assert any(try_one(name, sample) for sample in FORMATS[name][1])
 
 
-@pytest.mark.parametrize("path", _KEPT, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_what_fell_once_does_not_fall_again(path: Path) -> None:
-    try_one(path.parent.name, path.read_bytes())
+def test_what_fell_once_does_not_fall_again() -> None:
+    for path in CORPUS.glob("*/*"):
+        try_one(path.parent.name, path.read_bytes())
