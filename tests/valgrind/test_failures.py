@@ -368,15 +368,10 @@ if sys.argv[1] == "unwritable":
     os.mkdir(os.path.join(folder, f"out.{os.getpid()}"))
 elif sys.argv[1] == "no-folder":
     os.rename(folder, folder + ".gone")
-elif sys.argv[1] == "pipe":
-    os.mkfifo(os.path.join(folder, "out.1"))
-elif sys.argv[1] == "link":
-    os.rename(folder, folder + ".gone")
-    os.symlink("/etc", folder)
 """
 
 
-@pytest.mark.parametrize("how", ["unwritable", "no-folder", "pipe", "link"])
+@pytest.mark.parametrize("how", ["unwritable", "no-folder"])
 def test_an_out_file_that_valgrind_did_not_write(cg_bench: CgBench, tmp_path: Path, how: str) -> None:
     script = tmp_path / "script" / "vandal.py"
     script.parent.mkdir()
