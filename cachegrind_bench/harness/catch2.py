@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from cachegrind_bench.errors import MeasurementError, StoreError
+from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
 from cachegrind_bench.harness.protocol import (
     LISTING_BYTES,
     Harness,
@@ -42,6 +42,19 @@ _QUICK = ("--benchmark-warmup-time", "0", "--benchmark-no-analysis")
 _TESTED = ("2.13", "3.7")
 _ALL = "[!benchmark]"
 _SIGNS = re.compile(r'([\\,\[\]"*~])')
+# Options, those with a value first: kept as they choose what is executed, and of no use here.
+_KEPT_VALUED = frozenset(("-f", "--input-file", "-c", "--section", "--rng-seed"))
+_KEPT = frozenset(("-#", "--filenames-as-tags"))
+_UNUSED_VALUED = frozenset(
+    f"{dashes}{name}"
+    for dashes, names in (
+        ("-", "r o n x w d D v"),
+        ("--", "reporter out name abortx warn durations min-duration verbosity order use-colour colour-mode"),
+        ("--benchmark-", "samples resamples confidence-interval warmup-time"),
+    )
+    for name in names.split()
+)
+_UNUSED = frozenset(("-s", "--success", "-a", "--abort", "-i", "--invisibles", "--benchmark-no-analysis"))
 _CLOCK = PINNED_CLOCK._replace(turn=30_000, later_ns=1000 * 10**9)
 
 
@@ -56,10 +69,11 @@ class Catch2(Harness):
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Run all once, as only those that were executed are known; those that are hidden if there are no others."""
-        program, *chosen = entry.keys["catch2"]
-        cases = _cases(entry, environ, note, (program, *chosen))
+        program, *words = entry.keys["catch2"]
+        chosen, kept = _sorted_words(words, entry.each.place)
+        cases = _cases(entry, environ, note, (program, *chosen, *kept))
         if not any(cases.values()) and not chosen:
-            cases = _cases(entry, environ, note, (program, _ALL))
+            cases = _cases(entry, environ, note, (program, _ALL, *kept))
         if not any(cases.values()):
             raise MeasurementError(
                 f"{entry.each.place}: {program} ran no benchmarks of Catch2",
@@ -71,12 +85,34 @@ class Catch2(Harness):
             names = {match[0].decode() for match in _MODEL.finditer(data)}
         found = Listed(entry)
         for case, benchmarks in at_most(entry, cases.items()):
-            command = (program, _SIGNS.sub(r"\\\1", case), *_QUICK)
+            command = (program, _SIGNS.sub(r"\\\1", case), *kept, *_QUICK)
             places = {name: place for place, name in enumerate(benchmarks)}
             for name in listed_once(entry, benchmarks, note):
                 loop = _loop(names, places[name], len(benchmarks))
                 found.append(entry.spec(printable(f"{case}/{name}"), command, loop=loop))
         return found
+
+
+def _sorted_words(words: Sequence[str], place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what chooses test cases, and the options that are kept. UsageError with its name for one that is not known."""
+    chosen: list[str] = []
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, value = (*re.split("[=:]", word, maxsplit=1), None)[:2]
+        if not word.startswith("-"):
+            chosen.append(word)
+        elif name in _KEPT_VALUED | _UNUSED_VALUED:
+            value = next(rest, "") if value is None else value
+            kept += (name, value) if name in _KEPT_VALUED else ()
+        elif word in _KEPT:
+            kept.append(word)
+        elif word not in _UNUSED:
+            hint = "leave it out; what follows the program chooses test cases, as in: build/tests [!benchmark]"
+            raise UsageError(
+                f"{place}: cg-bench does not know what the option {word} of Catch2 means for a benchmark", hint=hint
+            )
+    return tuple(chosen), tuple(kept)
 
 
 def _cases(
@@ -92,15 +128,25 @@ def _cases(
         except (FileNotFoundError, StoreError, ET.ParseError, ValueError, LookupError):  # another program's
             root = None
     cases = [] if root is None else list(root.iter("TestCase"))
-    if done.status != 0 and (cases or root is None):  # version 3 fails if there is no test case to run
-        failed = [case.get("name") for case in cases if case.find("OverallResult[@success='false']") is not None]
+    found = {str(case.get("name")): [str(item.get("name")) for item in case.iter("BenchmarkResults")] for case in cases}
+    without = [_why_without(case) for case in cases if not found[str(case.get("name"))]]
+    if done.status != 0 and (cases or root is None) and not any(found.values()):  # 3 fails without a test case, too
         raise MeasurementError(
             f"{entry.each.place}: {command[0]} could not run its benchmarks",
-            hint="\n".join(printable(f"test case {name} fails") for name in failed) or last_lines(done),
+            hint="\n".join(filter(None, without)) or last_lines(done),
         )
+    for why in filter(None, without):
+        note(f"{entry.each.place}: {why}")
     if root is not None and (version := root.get("catch2-version")):  # from version 3 on
         check_version(entry, "Catch2", version, _TESTED, note)
-    return {str(case.get("name")): [str(item.get("name")) for item in case.iter("BenchmarkResults")] for case in cases}
+    return found
+
+
+def _why_without(case: ET.Element) -> str:
+    """Say why a test case comes to no benchmark, empty where it just has none."""
+    skips, fails = case.find(".//Skip"), case.find("OverallResult[@success='false']")
+    why = "fails" if fails is not None else "" if skips is None else f"skips itself: {(skips.text or '').strip()}"
+    return why and printable(f"test case {case.get('name')} {why}")
 
 
 def _loop(names: Collection[str], place: int, number: int) -> Loop:
@@ -113,8 +159,8 @@ def _loop(names: Collection[str], place: int, number: int) -> Loop:
             end=tuple(f"before:{name}" for name in sorted(names) if name.endswith("finishEv")),
             skip=1,  # by which it estimates how long an iteration takes
             share=(place, number),
-            unseen="GCC's -O2 inlines the functions by which Catch2 starts and stops its clock: compile the program that has the "
-            "benchmarks with -fno-devirtualize-speculatively, and do not strip it",
+            unseen="where Catch2 says that no test case matched, rename it; else GCC's -O2 has inlined the functions by which Catch2 "
+            "starts and stops its clock: compile with -fno-devirtualize-speculatively, and do not strip the program",
         ),
         clock=_CLOCK,
     )

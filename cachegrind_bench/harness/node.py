@@ -40,6 +40,7 @@ _LOOP = Loop(
     native=("--cg-bench-iterations=1",),
     sections=Sections(begin=("before:setpriority",), end=("before:getpriority",), skip=1),
     clock=PINNED_CLOCK,
+    method="iterations/6",
     log=("--log-code", "--no-log-source-code", f"--logfile={{}}/{CODE_LOG}"),  # the text of scripts would be most of it
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,6 +21,9 @@ from cachegrind_bench.model.text import grouped
 from cachegrind_bench.valgrind.options import Loop, Tool
 from cachegrind_bench.valgrind.runner import Measurement
 from cachegrind_bench.valgrind.section_parts import scaled
+
+if TYPE_CHECKING:
+    from cachegrind_bench.valgrind.processes import Accounts
 
 # What it takes to write a part, in instructions that could be counted in that time.
 _PART_IR = 150_000
@@ -77,8 +80,12 @@ def _counted(loop: Loop, execute: Callable[[int], Measurement], known: int | Non
     numbers = sorted(filter(None, loop.words))
     if loop.clock and loop.clock.jumps:
         measurement = execute(numbers[0])
-        number = _decided(loop, measurement.jump)
-        return _Counted(number, number, measurement)
+        number, accounts = _decided(loop, measurement.jump), measurement.accounts
+        if accounts.before is None:
+            return _Counted(number, number, measurement)
+        accounts = difference(accounts, accounts.before)
+        _check_cost(number, number, accounts)
+        return _Counted(number, number, replace(measurement, accounts=accounts), subtracted=True)
     less = execute(0) if 0 in loop.words else None
     if known is not None:
         number = known
@@ -110,13 +117,19 @@ def _of(loop: Loop, number: int, more: Measurement, less: Measurement | None) ->
     if loop.sections is not None and loop.sections.regular:
         _check_pauses(more.accounts.sections, less.accounts.sections, executed, before or 0)
     accounts = difference(more.accounts, less.accounts)
-    if executed < 1 or (loop.sections is not None and accounts.profile.counts().Ir < executed):
+    if executed < 1 or loop.sections is not None:
+        _check_cost(number, executed, accounts)
+    return _Counted(number, executed, replace(more, accounts=accounts), subtracted=True)
+
+
+def _check_cost(number: int, executed: int, accounts: Accounts) -> None:
+    """MeasurementError where these iterations cost less than an instruction each."""
+    if executed < 1 or accounts.profile.counts().Ir < executed:
         raise MeasurementError(
             f"{grouped(number)} more iterations cost only {grouped(accounts.profile.counts().Ir)} instructions: "
             "the benchmark does not execute what it is to measure as often as its framework asks for",
             hint="it must loop as often as the framework says: 'for b.Loop()' or b.N times in Go, 'for (auto _ : state)' in C++",
         )
-    return _Counted(number, executed, replace(more, accounts=accounts), subtracted=True)
 
 
 def _check_pauses(more: int, less: int, executed: int, before: int) -> None:

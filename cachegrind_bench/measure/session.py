@@ -58,8 +58,7 @@ def identify(executable: str, variables: Mapping[str, str]) -> Identity:
 
 
 # A scope by another name where it is counted in another way than once.
-_MEASURED, _FORKED = "iterations/2", "iterations/3"
-_SUBTRACTED = "iterations/4"
+_FORKED, _SUBTRACTED, _FORKED_SUBTRACTED = "iterations/3", "iterations/4", "iterations/5"
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +70,8 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
     def scope(self, loop: Loop) -> str:
         """Return the name of what was counted. Iterations need not be alike, so other numbers of them do not compare."""
-        name = _SUBTRACTED if self.subtracted else _FORKED if self.forked else _MEASURED
+        names = (_FORKED, _FORKED_SUBTRACTED) if self.forked else (loop.method, _SUBTRACTED)
+        name = names[self.subtracted]
         several = len([*filter(None, loop.words)]) > 1
         return f"{name} {self.iterations}" if several else name
 

@@ -108,8 +108,8 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     """Where a framework starts and stops its clock: functions by their names in the symbol table.
 
     Each is written as `before:NAME` or `after:NAME`, for its entry or its return. A section is what lies between the last
-    `begin` and the next `end`; where a `settle` follows the `begin`, it begins there. At a `reset` all so far is forgotten, and
-    after a `finish` nothing counts until the next `reset`. Where `share[1]` benchmarks run one after the other, each
+    `begin` and the next `end`; where a `settle` follows the `begin`, it begins there. At a `reset` all so far is forgotten, but with
+    `differs`, what lies before the last one is to be subtracted. After a `finish` nothing counts until the next `reset`. Where `share[1]` benchmarks run one after the other, each
     has as many sections, and those of number `share[0]` count. The first `skip` of these do not count. `order` is a regular
     expression for what must happen, by first letters; `odd` says what else may have happened. `regular`: each iteration must have as
     many sections, as some may not be seen. `patterns` are places with wildcards that cover these, for names
@@ -131,6 +131,7 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
         "wall time), cannot be distinguished"
     )
     regular: bool = False
+    differs: bool = False
     patterns: tuple[str, ...] = ()
     other: Sections | None = None
     unseen: str = (
@@ -173,7 +174,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     `reported` is a regular expression for a line of its output that says how many it executed. As many are counted as stay
     below `most_ir` instructions, or as many as were `kept`. The words of `log` follow the program's name in measured executions: they have its compiler write a log,
     with {} in the last one for the folder. The words of `rehearsal`, as many as follow the program's name else, have it run no benchmark: where
-    given, it is executed so first, and then in a child that it forks (see `forks`).
+    given, it is executed so first, and then in a child that it forks (see `forks`). `method` is in the key of what is counted without a difference.
     """
 
     words: Mapping[int, tuple[str, ...]]
@@ -186,6 +187,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     rehearsal: tuple[str, ...] = ()
     report: Report | None = None
     kept: int | None = None
+    method: str = "iterations/2"
 
     def keeping(self, number: int | None) -> Loop:
         """Return this loop with the number of an earlier result, whatever an iteration costs now, unless it is very much more."""

@@ -53,7 +53,7 @@ class Accounts(msgspec.Struct, frozen=True, kw_only=True):
     """What all processes of a run cost together. `doubts` says what was lost or counted twice; empty when exact.
 
     `split_needed` is set when Cachegrind cannot separate the processes and Callgrind should be used. `sections` is how often
-    a framework started its clock, where only that counts.
+    a framework started its clock, where only that counts; `before` is what is to be subtracted of that.
     """
 
     profile: Profile
@@ -62,6 +62,7 @@ class Accounts(msgspec.Struct, frozen=True, kw_only=True):
     split_needed: bool
     sections: int = 0
     calls: CallGraph | None = None
+    before: Accounts | None = None
 
 
 @dataclass(slots=True)

@@ -45,8 +45,7 @@ def section_accounts(
 
     MeasurementError if no part belongs to a section, or they are not in their order.
     """
-    profiles: defaultdict[str, list[Profile]] = defaultdict(list)
-    graphs: list[CallGraph] = []
+    counted, before = _Sum(), _Sum()
     number, order = 0, ""
     written = (file for file in out_files(Tool.CALLGRIND, out, outcome.images) if child in (None, file.pid))
     for _, group in groupby(sorted(written, key=_process), key=_process):
@@ -58,22 +57,33 @@ def section_accounts(
         found = timed(heads, sections)
         number, order = number + len(found.sections), order + found.order
         code = read_code(out, files[0].pid)
-        for head in chain.from_iterable(found.sections):
-            for part in parse_callgrind(head.path, lines=lines, calls=every if calls else of_system, code=code):
-                graphs += [] if part.calls is None else [part.calls]
-                profiles[files[0].executable(part.command_line, command)].append(in_order(named(part)))
+        for into, heads_of in ((counted, found.sections), (before, found.before if sections.differs else ())):
+            for head in chain.from_iterable(heads_of):
+                for part in parse_callgrind(head.path, lines=lines, calls=every if calls else of_system, code=code):
+                    into.graphs += [] if part.calls is None else [part.calls]
+                    into.profiles[files[0].executable(part.command_line, command)].append(in_order(named(part)))
     if not number or not re.fullmatch(sections.order or ".*", order):
         raise MeasurementError(
             f"no iterations could be counted: the benchmark's clock was {'not seen' if not order else 'read in an unknown way'}",
             hint=sections.odd if order else sections.unseen,
         )
-    return replace(accounts_of(profiles, (), calls=graphs), sections=number)
+    less = accounts_of(before.profiles, (), calls=before.graphs) if before.profiles else None
+    return replace(accounts_of(counted.profiles, (), calls=counted.graphs), sections=number, before=less)
+
+
+class _Sum:
+    """What parts cost, by executables, and their calls."""
+
+    def __init__(self) -> None:
+        self.profiles: defaultdict[str, list[Profile]] = defaultdict(list)
+        self.graphs: list[CallGraph] = []
 
 
 class Timed(msgspec.Struct, kw_only=True):
-    """The parts of each section that counts, and what happened, by first letters."""
+    """The parts of each section that counts, and of those `before` the last reset, and what happened, by first letters."""
 
     sections: list[list[PartHead]] = msgspec.field(default_factory=list[list[PartHead]])
+    before: list[list[PartHead]] = msgspec.field(default_factory=list[list[PartHead]])
     order: str = ""
 
 
@@ -89,7 +99,7 @@ def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
         events = {name for name, triggers in places.items() if head.trigger in triggers}
         found.order += "".join(sorted(name[0] for name in events))
         if "reset" in events:
-            found.sections, finished = [], False
+            found.before, found.sections, finished = found.sections, [], False
         if "end" in events and current is not None:
             found.sections.append(current)
             current = None

@@ -237,6 +237,17 @@ def test_a_test_case_of_catch2_that_fails_is_named() -> None:
     assert error.value.hint == "test case sort fails"
 
 
+def test_options_of_catch2_are_kept_ignored_or_refused_by_name() -> None:
+    case = "<TestCase name='sort'><BenchmarkResults name='long'/></TestCase>"
+    bench = program(f'echo "$@" > asked; {REPORT.format(case)}', "catch2")
+    words = "-r xml --benchmark-samples=5 -s --rng-seed 7 [fast] -c part"
+    (spec,) = listed(bench.replace("./bench", f"./bench {words}")).benchmarks
+    assert Path("asked").read_text(encoding="utf-8").startswith("[fast] --rng-seed 7 -c part --reporter xml --out ")
+    assert spec.command[1:6] == ("sort", "--rng-seed", "7", "-c", "part")
+    with pytest.raises(UsageError, match="the option --skip-benchmarks of Catch2"):
+        listed(bench.replace("./bench", "./bench --skip-benchmarks"))
+
+
 def built_by_cargo(harness: str, text: str, notices: Notices = NOTICES) -> Configuration:
     """List an entry whose only bench target is this script."""
     bench = Path.cwd() / "parse-1"

@@ -62,6 +62,8 @@ def test_the_parts_that_count_are(sections: Sections, triggers: str, parts: list
     heads = [PartHead(Path(), i, when[word[0]] + word[1:]) for i, word in enumerate(triggers.split(), 1)]
     found = timed(heads, sections)
     assert [head.part for section in found.sections for head in section] == parts
+    if sections is CALLS:
+        assert [head.part for section in found.before for head in section] == [9, 11]
     assert len(found.sections) == number
 
 

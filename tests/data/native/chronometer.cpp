@@ -27,12 +27,13 @@ template <typename Clock> struct ChronometerModel {
 }}} // namespace Catch::Benchmark::Detail
 
 struct steady_clock {};
-struct Benchmark { char const *name; int rounds; };
+struct Benchmark { char const *name; int rounds; bool grows; };
 struct Case { char const *name, *escaped; std::vector<Benchmark> benchmarks; };
 
 int main(int argc, char **argv) {
     std::string chosen, out;
     int samples = 100;
+    bool failed = false;
     for (int i = 1; i < argc; ++i) {
         std::string word = argv[i];
         if (word == "--help") return 0;
@@ -44,8 +45,9 @@ int main(int argc, char **argv) {
     std::vector<Case> const cases = {
         {"a test", "a test", {}},
         {"sums, all of [them]", "sums\\, all of \\[them\\]",
-         {{"small", 100}, {"work", number("WORK")}, {"twice", 1}, {"twice", 2}}},
+         {{"small", 100}, {"work", number("WORK")}, {"twice", 1}, {"twice", 2}, {"grows", number("WORK"), true}}},
         {"alone", "alone", {{"work & rest", 500}}},
+        {"throws", "throws", {{"thrown", 100}}},
     };
     std::ofstream report(out);
     report << "<Catch>";
@@ -53,12 +55,19 @@ int main(int argc, char **argv) {
         bool const hidden = !each.benchmarks.empty();
         if (!(chosen == each.escaped || (chosen == "[!benchmark]" && hidden) || (chosen.empty() && !hidden))) continue;
         report << "<TestCase name=\"" << each.name << "\">";
+        bool const throws = each.name == std::string("throws");
+        std::vector<int> kept;
         for (Benchmark const &one : each.benchmarks) {
             Catch::Benchmark::Detail::ChronometerModel<steady_clock> model;
             Catch::Benchmark::Detail::ChronometerModel<steady_clock> *volatile meter = &model;
             for (int i = 0; i <= samples; ++i) {
                 work(number("SETUP"));
+                if (throws) break;
                 meter->start();
+                if (one.grows) {
+                    if (kept.empty()) work(number("SETUP"));
+                    kept.push_back(i);
+                }
                 work(one.rounds);
                 meter->finish();
             }
@@ -66,7 +75,12 @@ int main(int argc, char **argv) {
             report << "<Section><BenchmarkResults name=\""
                    << (name == "work & rest" ? "work &amp; rest" : name) << "\"/></Section>";
         }
-        report << "</TestCase>";
+        failed = failed || throws;
+        if (throws) std::cout << "no corpus" << std::endl;
+        report << "<OverallResult success=\"" << (throws ? "false" : "true") << "\"/></TestCase>";
     }
+    if (chosen == "[!benchmark]")
+        report << "<TestCase name=\"skips\"><Skip>no network</Skip><OverallResult success=\"true\" skips=\"1\"/></TestCase>";
     report << "</Catch>";
+    return failed;
 }

@@ -1,5 +1,7 @@
 package bench;
 
+import java.util.HashMap;
+import java.util.Map;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Mode;
@@ -17,6 +19,7 @@ public class Sums {
     }
 
     int rounds = variable("WORK", 1000);
+    final Map<Integer, Integer> seen = new HashMap<>();
     int prepared;
 
     static int variable(String name, int value) {
@@ -37,8 +40,11 @@ public class Sums {
         prepared = work(variable("SETUP", 10));
     }
 
+    /** Its first iteration prepares, and what it fills grows. */
     @Benchmark
     public int work() {
+        if (seen.isEmpty()) prepare();
+        seen.put(seen.size(), rounds);
         return work(rounds);
     }
 

@@ -16,6 +16,18 @@ fn work(bencher: Bencher) {
     bencher.bench(|| words::work(black_box(rounds)));
 }
 
+#[divan::bench]
+fn grows(bencher: Bencher) {
+    bencher.bench_local(words::growing());
+}
+
+#[divan::bench]
+fn panics() {
+    if words::number("SETUP") == 1 {
+        panic!("no corpus");
+    }
+}
+
 mod inputs {
     use super::*;
 

@@ -31,6 +31,7 @@ fn bench(c: &mut Criterion) {
         let rounds = words::number("WORK");
         b.iter(|| words::work(black_box(rounds)))
     });
+    c.bench_function("grows", |b| b.iter(words::growing()));
     c.bench_function("timed", |b| {
         timed();
         let rounds = words::number("WORK");

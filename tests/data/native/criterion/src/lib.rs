@@ -22,3 +22,15 @@ pub fn work(rounds: u64) -> u64 {
 pub fn number(name: &str) -> u64 {
     std::env::var(name).map_or(1000, |text| text.parse().unwrap())
 }
+
+/// Return what takes WORK rounds: its first iteration prepares, and what it fills grows.
+pub fn growing() -> impl FnMut() -> usize {
+    let (rounds, mut kept) = (number("WORK"), Vec::new());
+    move || {
+        if kept.is_empty() {
+            work(number("SETUP"));
+        }
+        kept.push(work(std::hint::black_box(rounds)));
+        kept.len()
+    }
+}
