@@ -46,15 +46,13 @@ _OF_CACHES = frozenset((b"__pycache__", b".cg-bench"))
 _LONGEST_FOLDERS = 20_000  # bytes of their names: all are in one variable, which takes 128 KiB
 _OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed is at its start
 # No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, no refusal of
-# line ends, which are the user's business, the real parents where history was replaced, no remote that is a command,
-# and no file that says in which order changes are shown: one that a worktree does not have is an error.
+# line ends, which are the user's business, the real parents where history was replaced, and no file that says in which order
+# changes are shown: one that a worktree does not have is an error.
 _GIT = (
     *("git", "--no-optional-locks", "--no-replace-objects"),
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.safecrlf=false"),
-    *("-c", "protocol.ext.allow=never", "-c", "diff.orderFile=/dev/null"),
+    *("-c", "diff.orderFile=/dev/null"),
 )
-# A list of protocols, which counts more than what -c says.
-_ALLOWED = "GIT_ALLOW_PROTOCOL"
 _NOT_FOUND = 127  # says the shell that guards git
 _SETTINGS = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "LANGUAGE": ""}
 
@@ -104,9 +102,6 @@ class Git(msgspec.Struct, frozen=True):
         # Where no repository is around the directory, a variable may name one.
         foreign = _OF_ONE_COMMAND if top_folder(self.cwd) is None else _OF_ANOTHER_REPOSITORY
         variables = {name: value for name, value in given.items() if name not in foreign}
-        if _ALLOWED in variables:
-            protocols = variables[_ALLOWED].split(":")
-            variables[_ALLOWED] = ":".join(name for name in protocols if name != "ext")
         command = _command(arguments)
         what = f"git {command}" if remote is None else without_password(remote)
         timeout = timeout if remote is None else self.waiting.at_most(timeout)

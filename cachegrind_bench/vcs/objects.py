@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.process import memory_file
-from cachegrind_bench.vcs.git import COMMIT_ID, Git, GitTimeoutError
+from cachegrind_bench.vcs.git import Git, GitTimeoutError
 
 BLOB = "blob"
 TREE = "tree"
@@ -33,7 +33,6 @@ _ASK_AGAIN_S = 600.0
 _GROUP_BYTES = 1 << 25
 _GROUP_FILES = 100
 _MOST_OUTPUT = 1 << 31
-_MOST_LISTED = 1 << 28  # bytes of a tree: a folder that is in itself, by ten names each, has files without end
 # Objects, too, are on the disk before a branch leads to them: git alone leaves single ones to the system.
 _DURABLE = ("-c", "core.fsync=committed,loose-object")
 # What says which remotes have promised objects to a partial clone.
@@ -71,10 +70,7 @@ class Objects(Git, frozen=True):
             with ExitStack() as stack:
                 paths = [_in_memory(stack, data) for data in group]
                 text = self._ask("hash-object", "-w", "--no-filters", "--stdin-paths", lines=paths)
-            found = text.decode("ascii", "replace").split()
-            if len(found) != len(group):
-                raise MeasurementError("git hash-object did not answer as it should")
-            oids += found
+            oids += text.decode("ascii").split()
         return oids
 
     def fetch(self, oids: Sequence[str]) -> None:
@@ -112,8 +108,6 @@ class Objects(Git, frozen=True):
     def read(self, oids: Sequence[str], most: int) -> Iterator[bytes]:
         """Return these contents, in this order; few are in memory at once. Whoever has more than `most` bytes is an error."""
         sizes = [self._size(line, most) for line in self._ask("cat-file", "--batch-check", lines=oids).splitlines()]
-        if len(sizes) != len(oids):
-            raise MeasurementError("git cat-file did not answer as it should")
         start = 0
         while start < len(oids):
             end, total = start + 1, sizes[start]
@@ -126,7 +120,7 @@ class Objects(Git, frozen=True):
     def listing(self, commit: str) -> dict[str, Entry]:
         """Return what is in the tree of a commit by path, folders as well. Bytes that are not text are surrogates."""
         found: dict[str, Entry] = {}
-        listed = self._bytes("ls-tree", "-r", "-t", "-z", "--full-tree", commit, stdin=b"", most=_MOST_LISTED)
+        listed = self._bytes("ls-tree", "-r", "-t", "-z", "--full-tree", commit, stdin=b"")
         for record in listed.split(b"\0")[:-1]:
             what, _, path = record.partition(b"\t")
             mode, kind, oid = what.decode("ascii", "replace").split()
@@ -172,7 +166,7 @@ class Objects(Git, frozen=True):
         arguments = (*_DURABLE, "commit-tree", *before, "-m", message, tree)
         done = self.run(*arguments, environ=self._identity(), timeout=_TIMEOUT_S)
         oid = done.stdout.decode("ascii", "replace").strip()
-        if done.status != 0 or COMMIT_ID.fullmatch(oid) is None:
+        if done.status != 0:
             raise self.failed(done, "commit-tree")
         return oid
 
@@ -199,10 +193,7 @@ class Objects(Git, frozen=True):
         text = self._ask("cat-file", "--batch", "--buffer", lines=oids)
         place = 0
         for oid, size in zip(oids, sizes, strict=True):
-            head = f"{oid} {BLOB} {size}\n".encode()
-            start = place + len(head)
-            if not text.startswith(head, place) or not text.startswith(b"\n", start + size):
-                raise MeasurementError(f"git cat-file did not give the object {oid}")
+            start = place + len(f"{oid} {BLOB} {size}\n")
             yield text[start : start + size]
             place = start + size + 1
 
@@ -222,12 +213,12 @@ class Objects(Git, frozen=True):
     def _ask(self, *arguments: str, lines: Iterable[str] = ()) -> bytes:
         return self._bytes(*arguments, stdin=_lines(lines))
 
-    def _bytes(self, *arguments: str, stdin: bytes, most: int = _MOST_OUTPUT) -> bytes:
+    def _bytes(self, *arguments: str, stdin: bytes) -> bytes:
         timeout = self.waiting.at_most(_TIMEOUT_S)  # a partial clone may have to ask a remote
-        done = self.run(*_DURABLE, *arguments, stdin=stdin, timeout=timeout, limit=most)
+        done = self.run(*_DURABLE, *arguments, stdin=stdin, timeout=timeout, limit=_MOST_OUTPUT)
         if done.status != 0:
             raise self.failed(done, arguments[0])
-        if len(done.stdout) >= most:  # only its end was kept
+        if len(done.stdout) >= _MOST_OUTPUT:  # only its end was kept
             raise MeasurementError(f"git {arguments[0]} had more to say than can be read")
         return done.stdout
 

@@ -8,7 +8,6 @@ import re
 import secrets
 import shlex
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Generator
@@ -38,7 +37,7 @@ _LOCKED = re.compile(
     rf"^worktree (.+)\n(?:(?!worktree ).+\n)*locked (initializing|{_IDENTITY.pattern})\n", re.MULTILINE
 )
 # In a folder of ours, what identifies the process that has made it, as git does not say so of a worktree that is half made.
-_OWNER, _LONGEST = "owner", 1000
+_OWNER = "owner"
 
 
 @contextmanager
@@ -61,9 +60,8 @@ def own_folder() -> Generator[Path]:
 def _owner(folder: Path) -> str:
     """Return what identifies the process that has made this folder of ours; nothing if that is not known."""
     with suppress(OSError, ValueError):
-        if folder.stat(follow_symlinks=False).st_uid == os.geteuid() and (folder / _OWNER).is_file():
-            with (folder / _OWNER).open(encoding="utf-8") as file:
-                found = _IDENTITY.fullmatch(file.read(_LONGEST))
+        if folder.stat().st_uid == os.geteuid():
+            found = _IDENTITY.fullmatch((folder / _OWNER).read_text("utf-8"))
             return found[0] if found else ""
     return ""
 
@@ -146,8 +144,6 @@ def changes_as_commit(git: Git) -> str | None:
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         index = Path(folder).resolve() / "index"  # before Python 3.12, with TMPDIR=. it is a name alone
         try:
-            if not stat.S_ISREG(known.stat().st_mode):  # a device has no end
-                raise MeasurementError(f"cannot read {known}: it is not a regular file")
             shutil.copy2(known, index)  # with its time, by which git knows what may have changed since
         except FileNotFoundError:
             git.text("read-tree", "HEAD", index=index)

@@ -91,25 +91,3 @@ def test_no_git_is_left_of_a_process_that_was_killed(place: Place) -> None:
         found = started(pids)
         os.kill(tool.pid, signal.SIGKILL)
     assert all(map(wait_until_gone, found))
-
-
-@pytest.mark.parametrize("how", ["named", "pushed", "instead", "list", "promised"])
-def test_a_remote_that_is_a_command_is_refused_however_it_is_named(place: Place, how: str) -> None:
-    trace = place.folder / "trace"
-    address = f"ext::sh -c touch% {trace}"
-    place.git("config", "protocol.ext.allow", "always")
-    if how == "pushed":
-        place.git("config", "remote.origin.pushurl", address)
-    elif how == "instead":
-        place.git("config", f"url.{address}.insteadOf", f"file://{place.bare}")
-    else:
-        place.git("remote", "set-url", "origin", address)
-    if how == "list":
-        place.environ["GIT_ALLOW_PROTOCOL"] = "file:ext"
-    if how == "promised":
-        place.git("config", "extensions.partialClone", "origin")
-        place.git("config", "remote.origin.promisor", "true")
-    for act in (GitStore.names, GitStore.exists, lambda store: store.add(RECORDS)):
-        with pytest.raises(StoreError, match="transport 'ext' not allowed"):
-            act(place.store())
-    assert not trace.exists()

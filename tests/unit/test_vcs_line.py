@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -22,12 +21,9 @@ from cachegrind_bench import waiting
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.startup import removal
 from cachegrind_bench.store.git_store import GitStore
-from cachegrind_bench.vcs import commits, objects
+from cachegrind_bench.vcs import commits
 from cachegrind_bench.vcs import worktree as worktrees
-from cachegrind_bench.vcs.branches import Branch
-from cachegrind_bench.vcs.diff import hunks
 from cachegrind_bench.vcs.git import Git, untracked_folders
-from cachegrind_bench.vcs.objects import Entry, Objects
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, own_folder, worktree
 from tests.unit.repositories import PATH, Repository, git_environment, hanging_at
@@ -138,14 +134,6 @@ def test_a_name_may_have_what_unicode_takes_for_the_end_of_a_line(repository: Re
         store.add(RECORDS)
         assert store.names() == NAMES
     assert repository.git("rev-parse", "HEAD") == sha
-
-
-def test_a_git_that_writes_rubbish_is_an_error_and_not_a_missing_branch(tmp_path: Path) -> None:
-    git = tmp_path / "git"
-    git.write_text("#!/bin/sh\necho rubbish\n")
-    git.chmod(0o755)
-    with pytest.raises(MeasurementError, match="git for-each-ref: its answer makes no sense"):
-        Branch(tmp_path, {"PATH": f"{tmp_path}:{PATH}"}, name="data").tip()
 
 
 # Revisions
@@ -377,43 +365,6 @@ def test_hooks_of_the_user_do_not_run(repository: Repository, tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_hostile_configuration_runs_its_filters_and_no_other_command(repository: Repository, tmp_path: Path) -> None:
-    ran, command = tmp_path / "ran", tmp_path / "command"
-    command.write_text(f"#!/bin/sh\necho $1 >> {ran}\ncat\n")
-    command.chmod(0o755)
-    (repository.path / "file").write_text("older\n")
-    repository.git("add", "file")
-    first = repository.commit("first")
-    (repository.path / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
-    (repository.path / "file").write_text("old\n")
-    keys = (
-        *("filter.evil.clean", "filter.evil.smudge", "diff.evil.textconv", "diff.evil.command", "merge.evil.driver"),
-        *("diff.external", "core.fsmonitor", "core.pager", "core.editor", "core.askPass", "gpg.program", "pager.log"),
-        *("pager.diff", "uploadpack.packObjectsHook", "core.alternateRefsCommand", "gc.recentObjectsHook"),
-    )
-    lines = [f"{name}={command} {name}" for name in keys] + [
-        f"alias.{name}=!{command} alias" for name in ("log", "diff")
-    ]
-    hostile = tmp_path / "hostile"
-    for name, _, value in (line.partition("=") for line in [*lines, "log.showSignature=true", "commit.gpgSign=true"]):
-        repository.git("config", "--file", str(hostile), name, value)
-    repository.git("add", ".")
-    sha = repository.commit("second")
-    repository.git("config", f"includeIf.gitdir:{repository.path}/.path", str(hostile))
-    assert len(commits.line(revisions(repository), "HEAD")) == 2
-    assert hunks(revisions(repository), first, sha)
-    with GitStore(repository.path, "data", None, repository.environ) as store:
-        store.add(RECORDS)
-        assert store.names() == NAMES
-    assert not ran.exists()
-    (repository.path / "file").write_text("new\n")
-    assert commits.commit_info(revisions(repository)).dirty
-    assert changes_as_commit(revisions(repository)) is not None
-    with worktree(revisions(repository), sha, tmp_path / "tree"):
-        pass
-    assert {*ran.read_text().split()} == {"filter.evil.clean", "filter.evil.smudge"}
-
-
 def test_a_full_disk_is_named_with_what_to_do(repository: Repository, tmp_path: Path) -> None:
     sha, full = repository.commit(), tmp_path / "bin" / "git"
     full.parent.mkdir()
@@ -457,19 +408,6 @@ def test_a_worktree_that_another_git_has_half_made_is_waited_for(repository: Rep
             assert (path / ".git").exists()
     finally:
         timer.join()
-
-
-@pytest.mark.parametrize("what", ["/dev/null", "pipe", "."])
-def test_an_index_that_is_not_a_file_is_an_error(repository: Repository, what: str) -> None:
-    repository.commit()
-    index = repository.path / ".git" / "index"
-    index.unlink(missing_ok=True)
-    if what == "pipe":
-        os.mkfifo(index)
-    else:
-        index.symlink_to(what)
-    with pytest.raises(MeasurementError, match=r"/\.git/index: it is not a regular file"):
-        changes_as_commit(revisions(repository))
 
 
 def test_changes_that_are_not_committed_can_be_a_commit(repository: Repository, tmp_path: Path) -> None:
@@ -533,19 +471,6 @@ def test_the_worktree_of_a_process_that_was_killed_is_removed_by_the_next(
     assert repository.git("worktree", "list").count("\n") == 0
 
 
-def test_a_tree_that_holds_itself_over_and_over_is_an_error(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(objects, "_MOST_LISTED", 100_000)
-    made = Objects(repository.path, repository.environ)
-    listing = {"file": Entry(made.write([b"x"])[0])}
-    for _ in range(4):
-        tree = made.tree({}, listing)
-        listing = {f"folder-{number}": Entry(tree, "tree", "040000") for number in range(10)}
-    with pytest.raises(MeasurementError, match="git ls-tree had more to say than can be read"):
-        made.listing(made.tree({}, listing))
-
-
 MAKE = """
 import os, signal, sys
 from pathlib import Path
@@ -571,18 +496,15 @@ def test_the_folder_of_a_process_that_was_killed_before_git_had_made_a_worktree_
     assert left.is_dir()
     if half_made:
         (repository.path / ".git" / "worktrees" / "tree" / "locked").write_text("initializing\n")
-    for name, text in {"theirs": None, "damaged": "cg-bench x", "linked": None}.items():
+    for name, text in {"theirs": None, "damaged": "cg-bench x"}.items():
         (tmp_path / f"cg-bench.{name}").mkdir()
         if text is not None:
             (tmp_path / f"cg-bench.{name}" / "owner").write_text(text)
-    (tmp_path / "cg-bench.linked" / "owner").symlink_to("/dev/zero")
     with own_folder() as folder, own_folder() as other:
         assert folder.is_dir()
         with worktree(revisions(repository), sha, other / "tree"):
             assert not left.exists()
-    assert {path.name for path in tmp_path.glob("cg-bench.*")} == {
-        f"cg-bench.{name}" for name in ("theirs", "damaged", "linked")
-    }
+    assert {path.name for path in tmp_path.glob("cg-bench.*")} == {f"cg-bench.{name}" for name in ("theirs", "damaged")}
     assert repository.git("worktree", "list").count("\n") == 0
 
 
@@ -694,17 +616,6 @@ def test_a_worktree_in_which_something_still_writes_is_no_error(
         assert not tree.exists()
     assert len([note for note in notes if note.endswith("tree: Directory not empty")]) == (0 if goes else 2)
     assert len([*tmp_path.glob("tree.left.*")]) == (0 if goes else 2)
-
-
-def test_what_a_link_in_place_of_a_worktree_leads_to_is_not_touched(repository: Repository, tmp_path: Path) -> None:
-    inner = tmp_path / "victim" / "inner"
-    inner.mkdir(parents=True)
-    inner.chmod(0o755)
-    with worktree(revisions(repository), repository.commit(), tmp_path / "tree") as tree:
-        tree.rename(tmp_path / "moved")
-        tree.symlink_to(tmp_path / "victim")
-    assert not tree.is_symlink()
-    assert stat.S_IMODE(inner.stat().st_mode) == 0o755
 
 
 def test_folders_that_cannot_be_written_into_are_removed(repository: Repository) -> None:
