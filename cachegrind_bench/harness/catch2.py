@@ -135,7 +135,13 @@ def _cases(
             f"{entry.each.place}: {command[0]} could not run its benchmarks",
             hint="\n".join(filter(None, without)) or last_lines(done),
         )
-    for why in filter(None, without):
+    thrown = [
+        printable(f"{item.get('name')} in test case {case.get('name')} fails: {failed.get('message')}")
+        for case in cases
+        for item in case.iter("BenchmarkResults")
+        if (failed := item.find("failed")) is not None
+    ]
+    for why in (*filter(None, without), *thrown):
         note(f"{entry.each.place}: {why}")
     if root is not None and (version := root.get("catch2-version")):  # from version 3 on
         check_version(entry, "Catch2", version, _TESTED, note)
