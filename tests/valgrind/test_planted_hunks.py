@@ -513,7 +513,6 @@ PLANTS: dict[str, list[Plant]] = {
         ),
     ],
     "py": [
-        Plant("range(20)", "range(45)", "each call of mix costs", "mix"),
         Plant(
             "range(words)",
             "range(3 * words)",
@@ -524,12 +523,6 @@ PLANTS: dict[str, list[Plant]] = {
         Plant("Shape(side).area()", "Shape(side).area() + Shape(side).area()", "areas itself costs", "areas"),
         Plant("fib(number - 2)", "fib(number - 2) + fib(number - 4)", "fib is called", "fib"),
         Plant("yield number * number", "yield number ** 5 // 7 ** 3", "each call of numbers costs", "numbers"),
-        Plant(
-            "number for number in numbers(last)",
-            "number + 1 for _ in (1, 2) for number in numbers(last)",
-            "collected.<locals>.<genexpr> is called 1,202 instead of 602 times, from collected",
-            "collected",
-        ),
         Plant('{"row": row}', '{"row": row, "twice": [row, row]}', "", "stored"),
         Plant("fib(14", "fib(16", "fib is called", "<module>", on_the_way=True),
     ],
