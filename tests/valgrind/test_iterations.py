@@ -126,7 +126,8 @@ def test_what_a_benchmark_of_go_does_once_is_not_in_an_iteration(cg_bench: CgBen
     output = cg_bench.folder / "paused.json"
     done = cg_bench("run", "-o", str(output), "-k", "Paused", "--env", "SETUP=1000")
     (paused,) = json.loads(output.read_bytes())["benchmarks"]
-    if paused["status"] == "ok":  # else Callgrind did not see each stop of the clock
+    # Right or refused: of the stops of Go's clock Callgrind sees some only (with Go 1.26 half).
+    if paused["status"] == "ok":
         assert paused["counts"]["Ir"] / 1000 == pytest.approx(6010, rel=0.01)
     else:
         assert "the benchmark's clock was seen to stop" in done.stderr + paused["error"]
