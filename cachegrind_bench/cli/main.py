@@ -85,7 +85,7 @@ _CONFIGURABLE = frozenset(
 COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands
 
 _SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-_DEAF_S = 2.5  # longer than a launcher has to end its tree
+_DEAF_S = 2.5  # ending a tree takes less, unless one of its processes cannot be killed
 
 OK, USAGE, INTERNAL, INTERRUPTED = 0, 2, 70, 130
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import marshal
 import os
 import socket
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.hermetic.neighbours import Level, levels_of
 from cachegrind_bench.hermetic.program import become
@@ -61,7 +61,7 @@ def start_child(orders: Orders, *, pinned: bool, reap: Callable[[], object]) -> 
             become(orders, theirs, levels, pinned=pinned)
         theirs.close()
         data, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 2)
-        message: Any = marshal.loads(data) if data else [_ENDED]
+        message: str | list[str] | dict[str, str] = marshal.loads(data) if data else [_ENDED]
         if isinstance(message, list):  # no such input file or working directory
             return Child(pid, ours, orders, {}, failure=message[0])
         if isinstance(message, dict):

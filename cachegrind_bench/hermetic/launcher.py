@@ -1,8 +1,9 @@
 """The small process between cg-bench and the program: it seals, executes and supervises the program, and ends its process tree.
 
 `launch` starts it as a Python of its own, without site packages. It reads its orders from stdin, which cg-bench holds open.
-It ends every descendant when the program has ended, when its time is over, and when that pipe closes: then cg-bench is gone, and
-the scratch directory is removed, too. It is single-threaded while it forks, which is safe. Only the standard library, and little of it.
+It ends every descendant some seconds after the program has ended, when the time-out is over, and when that pipe closes: then
+cg-bench was interrupted or is gone, so the launcher also removes the scratch directory. It is single-threaded while it forks, which
+is safe. Only the standard library, and little of it.
 """
 
 from __future__ import annotations
@@ -176,7 +177,10 @@ class _Launch:
                     return child.exec_failure()
 
     def _wait(self, started_ns: int, wakeup: int) -> tuple[bool, int]:
-        """Serve until all descendants have ended; return (timed out, how many outlived the grace and were killed)."""
+        """Serve until all descendants have ended, or are killed: after the time-out, or when the program has ended and the grace is over.
+
+        Return whether the program timed out, and how many descendants were killed.
+        """
         timeout = self.orders.timeout_ms
         deadline = None if timeout is None else started_ns + timeout * 1_000_000
         running = True
@@ -184,7 +188,7 @@ class _Launch:
             left_ms = None if deadline is None else (deadline - time.monotonic_ns()) // 1_000_000 + 1
             wait = None if left_ms is None else min(max(0, left_ms), _LONGEST_WAIT_MS)
             if self.supervisor is not None and self.supervisor.waits:
-                self._settle(self.supervisor, self.supervisor.waits, wakeup, left_ms)
+                self._end_waits(self.supervisor, self.supervisor.waits, wakeup, left_ms)
                 wait = 0
             for descriptor, event in self.poll.poll(wait):
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
@@ -194,7 +198,7 @@ class _Launch:
                     running = running and (signal.SIGCHLD not in os.read(wakeup, 4096) or self._reap())
                 elif self.scheduling.claim is not None and descriptor == self.scheduling.claim.fileno():
                     self.scheduling.meet()
-                elif not os.read(0, 1):  # cg-bench is gone
+                elif not os.read(0, 1):  # cg-bench was interrupted or is gone
                     self.end_tree()
                     _remove_scratch(self.orders, self.lock)
                     os._exit(1)
@@ -209,7 +213,7 @@ class _Launch:
             if deadline is not None and now >= deadline:
                 return self.status is None, self.end_tree()
 
-    def _settle(self, supervisor: Supervisor, waits: Waits, wakeup: int, left_ms: int | None) -> None:
+    def _end_waits(self, supervisor: Supervisor, waits: Waits, wakeup: int, left_ms: int | None) -> None:
         """End the waits that are to end, and wait for a call for as long as there is nothing to do."""
         longest = _LONGEST_LOOK_S if left_ms is None else min(max(0, left_ms) / 1000, _LONGEST_LOOK_S)
         if self.scheduling.pinned:
