@@ -15,7 +15,7 @@ import msgspec
 
 from cachegrind_bench.config.suggestions import quoted
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness.protocol import Harness, Listed, check_version, code_of, listed_once, output_of, text_of
+from cachegrind_bench.harness.protocol import Harness, check_version, code_of, listed_once, output_of, text_of
 from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Cargo(Harness):
         chosen = self._chosen(entry)
         programs = self._programs(entry, environ, note)
         targets = Counter(program.target.name for program in programs)
-        found = Listed(entry)
+        found: list[BenchmarkSpec] = []
         hint = "they are programs of a [[bench]] table with harness = false"
         for program in programs:
             target, executable = program.target.name, str(program.executable)

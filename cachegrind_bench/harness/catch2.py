@@ -15,9 +15,7 @@ from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
 from cachegrind_bench.harness.protocol import (
     LISTING_BYTES,
     Harness,
-    Listed,
     ask,
-    at_most,
     check_version,
     code_of,
     found_programs,
@@ -83,8 +81,8 @@ class Catch2(Harness):
             if not data:
                 raise MeasurementError(f"{entry.each.place}: cannot read {program}")
             names = {match[0].decode() for match in _MODEL.finditer(data)}
-        found = Listed(entry)
-        for case, benchmarks in at_most(entry, cases.items()):
+        found: list[BenchmarkSpec] = []
+        for case, benchmarks in cases.items():
             command = (program, _SIGNS.sub(r"\\\1", case), *kept, *_QUICK)
             places = {name: place for place, name in enumerate(benchmarks)}
             for name in listed_once(entry, benchmarks, note):

@@ -21,7 +21,6 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.go_command import after_go_test, parse_command
 from cachegrind_bench.harness.protocol import (
     Harness,
-    Listed,
     ask,
     build_folder,
     check_version,
@@ -125,7 +124,7 @@ class Go(Harness):
         if all(item.problem for item in found):
             message, _, hint = found[0].problem.partition("\n")
             raise MeasurementError(f"{place}: {message}", hint=hint)
-        return Listed(entry, _specs(entry, found))
+        return [*_specs(entry, found)]
 
 
 def _specs(entry: Entry, found: Sequence[_Found]) -> Iterator[BenchmarkSpec]:

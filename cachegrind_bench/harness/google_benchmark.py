@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.harness.protocol import (
     Harness,
-    Listed,
     ask,
     exactly,
     found_programs,
@@ -106,7 +105,7 @@ class GoogleBenchmark(Harness):
             raise MeasurementError(
                 f"{entry.each.place}: {program[0]} listed no benchmarks of Google Benchmark", hint=hint
             )
-        found = Listed(entry)
+        found: list[BenchmarkSpec] = []
         for name in listed_once(entry, names.elements(), note):
             if _THREADS.search(name):
                 note(f"{entry.each.place}: {name} is left out: it uses threads")

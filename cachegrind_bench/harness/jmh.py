@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness.protocol import Harness, Listed, at_most, exactly, output_of, starts, text_of
+from cachegrind_bench.harness.protocol import Harness, exactly, output_of, starts, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import CODE_LOG, Loop
@@ -111,7 +111,7 @@ class Jmh(Harness):
         text = output_of(entry, ("java", *program, "-lp", *patterns), environ, note, problem)
         own = {value.partition("=")[0] for option, value in pairwise(patterns) if option == "-p"}
         numbers = {key: number for key, number in _numbers(program, entry.each.cwd).items() if key[1] not in own}
-        found = Listed(entry)
+        found: list[BenchmarkSpec] = []
         for name, parameters in _benchmarks(text):
             split = [_Values.of(key, values, numbers.get((name, key))) for key, values in parameters.items()]
             for parameter in split:
@@ -120,7 +120,7 @@ class Jmh(Harness):
                         f"{place}: {printable(name)} is left out where its parameter {parameter.name} is "
                         f"{printable(parameter.left_out)}: JMH's option -p takes a comma for the end of a value"
                     )
-            for chosen in at_most(entry, product(*(parameter.values for parameter in split))):
+            for chosen in product(*(parameter.values for parameter in split)):
                 given = (("-p", item) for item, parameter in zip(chosen, split, strict=True) if parameter.has_others)
                 command = (*JAVA, *program, *_ONCE, *chain.from_iterable(given), exactly(name))
                 identity = f"{name}[{','.join(chosen)}]" if chosen else name

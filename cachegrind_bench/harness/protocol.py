@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cachegrind_bench import process
 from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
@@ -36,12 +36,10 @@ if TYPE_CHECKING:
 
 # Of a program that lists benchmarks, be it wrong or hostile.
 LISTING_BYTES = 1 << 24
-_LISTING_MS, _MOST_NAMES = 600_000, 100_000
+_LISTING_MS = 600_000
 _TAIL_BYTES, _SHOWN = 4096, 80
 # Of a file in which code is looked for; a program with debug information may have some hundred million.
 _MOST_CODE_BYTES = 1 << 31
-
-_Item = TypeVar("_Item")
 
 
 class Batch(Settings, frozen=True, kw_only=True):
@@ -184,8 +182,7 @@ def expanded(
             run = _Watched(note, build)
             if failure := native_failure(build, variables(entry, environ), each.cwd, run.look, run.take):
                 raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
-        specs = harness.listed(entry, environ, note)
-        listed = specs if isinstance(specs, Listed) else Listed(entry, specs)
+        listed = harness.listed(entry, environ, note)
         if not listed:
             note(f"{each.place}: {entry.harness} lists no benchmarks{harness.none_hint}")
         for spec in listed:
@@ -292,37 +289,10 @@ def check_version(
         note(f"{shown}: what cannot be counted is an error, but look at the first counts")
 
 
-def at_most(entry: Entry, listed: Iterable[_Item]) -> Iterator[_Item]:
-    """Yield what a framework lists. MeasurementError if there is no end to it."""
-    for number, item in enumerate(listed):
-        if number == _MOST_NAMES:
-            raise MeasurementError(f"{entry.each.place}: more than {_MOST_NAMES:,} benchmarks are listed")
-        yield item
-
-
-class Listed(list[BenchmarkSpec]):
-    """What a harness lists. MeasurementError if the ids are too long in all: each may repeat what a program wrote once."""
-
-    def __init__(self, entry: Entry, specs: Iterable[BenchmarkSpec] = ()) -> None:
-        super().__init__()
-        self.size = 0
-        for spec in at_most(entry, specs):
-            self.append(spec)
-
-    def append(self, spec: BenchmarkSpec, /) -> None:
-        """Add one."""
-        self.size += len(spec.id)
-        if self.size > LISTING_BYTES:
-            raise MeasurementError(
-                f"{spec.place}: the ids of its benchmarks have more than {LISTING_BYTES:,} characters"
-            )
-        super().append(spec)
-
-
 def listed_once(entry: Entry, names: Iterable[str], note: Callable[[str], object]) -> list[str]:
     """Return the names that a framework lists once; `note` is called with each that is listed twice."""
     found: list[str] = []
-    for name, times in Counter(at_most(entry, names)).items():
+    for name, times in Counter(names).items():
         if times == 1:
             found.append(name)
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, of_script, specs
-from cachegrind_bench.harness.protocol import Harness, Listed, starts, text_of
+from cachegrind_bench.harness.protocol import Harness, starts, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ class Tinybench(Harness):
         cwd = entry.each.cwd
         command = (*node(entry, environ, note, cwd), "--import", str(SCRIPTS / "tinybench.mjs"), *words)
         check_package(entry, "tinybench", (cwd / script).resolve().parent, ("5", "6.2"), note)
-        found = Listed(entry, specs(entry, command, listing(entry, command, environ, note, cwd), note, cwd))
+        found = [*specs(entry, command, listing(entry, command, environ, note, cwd), note, cwd)]
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: {' '.join(words)} ran no benchmarks of tinybench",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, of_script, printed, specs
-from cachegrind_bench.harness.protocol import Harness, Listed, build_folder, files_below, output_of
+from cachegrind_bench.harness.protocol import Harness, build_folder, files_below, output_of
 from cachegrind_bench.store.baselines import make_store
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ class Vitest(Harness):
                 hint="change what it prints",
             )
         pairs = zip(files, parts, strict=True)
-        each = (spec for file, part in pairs for spec in specs(entry, (*run, *file), part, note, cwd))
-        found = Listed(entry, each)
+        found = [spec for file, part in pairs for spec in specs(entry, (*run, *file), part, note, cwd)]
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: Vitest found no benchmarks in {cwd}",
