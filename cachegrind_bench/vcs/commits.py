@@ -18,7 +18,6 @@ from cachegrind_bench.vcs.git import COMMIT_ID, Git, NoCommitError, lines_of
 
 # A git that hangs is given up sooner than one that looks at each file of a large checkout, whose state no cache has.
 _ANSWERS_S, _STATUS_S = 10.0, 60.0
-PAYLOAD_LIMIT = 30_000_000  # bytes of GitHub's event; its own is 25 MB
 
 
 def commit_of(git: Git) -> Commit | None:
@@ -88,13 +87,9 @@ def _branch_of_service(sha: str, environ: Mapping[str, str]) -> str | None:
 def _pull_request_head(environ: Mapping[str, str]) -> str | None:
     """Return the last commit of GitHub's pull request, while GITHUB_SHA is its merge with the base."""
     try:
-        path = Path(environ["GITHUB_EVENT_PATH"])
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            event = json.loads(file.read(PAYLOAD_LIMIT))  # of more than that, it is cut, so not JSON
+        event = json.loads(Path(environ["GITHUB_EVENT_PATH"]).read_bytes())
         return str(event["pull_request"]["head"]["sha"])
-    except (KeyError, OSError, TypeError, ValueError, RecursionError):
+    except (KeyError, OSError, TypeError, ValueError):
         return None
 
 

