@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 # More for pytest: make test PYTEST_ARGS="tests/unit -x"
 PYTEST_ARGS ?=
-# make fuzz FUZZ_ARGS="--minutes 20 cachegrind"
+# make fuzz FUZZ_ARGS="--minutes 20 result"
 FUZZ_ARGS ?= --cases 1000000
 
 # The pure layers: values and text, no side effects. Their tests need no Valgrind and cover (nearly) every branch: `make
@@ -47,7 +47,7 @@ test-slow: ## the same with all others: real suites, workflows, browsers, databa
 	@scripts/setup.sh test-slow
 	$(PYTHON) -m pytest -n $$(($$(nproc) * 3 / 2)) --dist worksteal -m slow $(PYTEST_ARGS)
 
-fuzz: ## a million damaged files of all formats, at low priority; what falls is kept in tests/data/fuzz
+fuzz: ## a million damaged files of the formats that others may have written, at low priority; what falls is kept in tests/data/fuzz
 	@scripts/setup.sh test
 	$(PYTHON) -m tests.fuzz $(FUZZ_ARGS)
 

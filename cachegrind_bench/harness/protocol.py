@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.measure.session import ValgrindSetup
 
-# Of a program that lists benchmarks, be it wrong or hostile.
+# Of a program that lists benchmarks: one that lists without end is wrong.
 LISTING_BYTES = 1 << 24
 _LISTING_MS = 600_000
 _TAIL_BYTES, _SHOWN = 4096, 80

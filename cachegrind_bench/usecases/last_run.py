@@ -44,7 +44,7 @@ def remembered(result: Result, project: Path, environ: Mapping[str, str]) -> dic
         known = parse(read_file(path, _MOST_BYTES), dict[str, _Reading], str(path))
     except (FileNotFoundError, FileFormatError):
         pass  # it is replaced
-    except (OSError, CgBenchError):  # such as a pipe, which nobody might read
+    except (OSError, CgBenchError):  # it cannot be read
         return {}
     found = dict[str, Since]()
     for item in result.benchmarks:

@@ -41,7 +41,7 @@ def read_bytes(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> b
 
 
 def read_regular(path: Path, hint: str = _HINT) -> bytes:
-    """Return the bytes of a file that is read again later, so no pipe. UsageError, with this hint if it is not there."""
+    """Return the bytes of this file. UsageError, with this hint if it is not there."""
     try:
         return read_file(path, DEFAULT_LIMIT)
     except FileNotFoundError as error:

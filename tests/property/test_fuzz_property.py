@@ -1,4 +1,4 @@
-"""Damaged data of every format that is read: the right answer, or an error of one line. `make fuzz` tries a million."""
+"""Damaged data of each format that others may have written: the right answer, or an error of one line. `make fuzz` tries a million."""
 
 from __future__ import annotations
 

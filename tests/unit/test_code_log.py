@@ -1,4 +1,4 @@
-"""Logs of compiled code: what Node and Java write, and what anybody else may have written in its place."""
+"""Logs of compiled code: what Node and Java write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A remote that hangs or is hostile costs neither minutes without a word, nor processes, nor the execution of anything."""
+"""A remote that hangs costs neither minutes without a word nor processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile files that are large, deep or long: refused at a bound that the error names, or cut where they are shown."""
+"""Hostile files that are large or long: refused at a bound that the error names, or cut where they are shown."""
 
 from __future__ import annotations
 

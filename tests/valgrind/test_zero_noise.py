@@ -165,20 +165,6 @@ def test_four_busy_loops_beside_change_nothing(cg_bench: CgBench, base: Finished
         assert_equal(base, cg_bench.run(*command))
 
 
-def test_low_numbers_of_processes_change_nothing(cg_bench: CgBench) -> None:
-    """In a new container they begin with 1, and a shell makes text of its own and of its parent's."""
-    apart = ("unshare", "--pid", "--fork", "--mount-proc", "--map-root-user")
-    if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("needs a namespace of its own for numbers of processes (unshare)")
-    command = ("sh", "-c", "echo '<<<' $$ $PPID '>>>'; /bin/true")
-    other = cg_bench.run(*command, before=apart)
-    assert [len(number) for number in other.said.split()] == [5, 5]
-    base = cg_bench.run(*command)
-    if max(map(len, base.said.split())) > 5:
-        pytest.skip("processes of this machine have numbers of more than five digits, and keep them")
-    assert_equal(base, other)
-
-
 @all_but_numpy
 def test_a_working_directory_two_levels_deeper_changes_nothing(
     cg_bench: CgBench, base: Finished, command: list[str]
