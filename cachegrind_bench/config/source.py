@@ -128,6 +128,8 @@ def parsed(text: str, path: Path, name: str, prefix: tuple[str, ...] = ()) -> So
         return Source(path=path, shown=name, data=tomllib.loads(text), prefix=prefix, lines=places(text))
     except tomllib.TOMLDecodeError as error:
         raise syntax_error(str(error), name, text, prefix) from error
+    except (RecursionError, ValueError) as error:
+        raise FileFormatError("not valid TOML: too deep, or a number too long", path=name) from error
 
 
 def concerns_us(path: Path) -> bool:
@@ -138,7 +140,7 @@ def concerns_us(path: Path) -> bool:
         return False
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (RecursionError, ValueError):  # TOMLDecodeError is one
         return _MENTIONED.search(text) is not None
     tool = data.get("tool")
     return (isinstance(tool, dict) and "cg-bench" in tool) or _mistake(data, _TOOL) is not None

@@ -13,7 +13,7 @@ from contextlib import suppress
 from cachegrind_bench.hermetic.process_memory import descendants_of
 
 # How long to go on killing processes that another user's rights, or a file system that hangs, keep alive.
-_LONGEST_KILL_S = 30.0
+_LONGEST_KILL_S = 8.0
 
 
 def reap(statuses: dict[int, int], *, block: bool = False) -> bool:

@@ -118,7 +118,10 @@ def load(path: str, loader: str, library_path: Sequence[str]) -> LoadedFiles:
 def _parsed(file: int) -> Generator[ELFFile]:
     """Open an ELF file with pyelftools, whose errors become UnusableError."""
     # Here, not at the top: heavy, and not every command needs it.
+    import zlib
+
     from elftools.common.exceptions import ELFError
+    from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile
 
     head = os.pread(file, HEAD, 0)
@@ -127,7 +130,7 @@ def _parsed(file: int) -> Generator[ELFFile]:
     try:
         with open(file, "rb", closefd=False) as stream:
             yield ELFFile(stream)
-    except (ELFError, ValueError, LookupError, OverflowError, MemoryError) as error:
+    except (ELFError, ConstructError, zlib.error, ValueError, LookupError, OverflowError, MemoryError) as error:
         raise UnusableError("its ELF headers are damaged") from error
 
 

@@ -18,6 +18,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from cachegrind_bench import process
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.hermetic.elf import HEAD, UnusableError, content_id, load, read_elf
 from cachegrind_bench.hermetic.producers import producers
@@ -106,7 +107,10 @@ def _identify(executable: str, library_path: tuple[str, ...], depth: int) -> Fin
     own = Fingerprint(kind="static", path=printable(path), build_id=elf.build_id)
     if elf.loader is None:
         return own
-    loaded = load(path, elf.loader, library_path)
+    try:
+        loaded = load(path, elf.loader, library_path)
+    except MeasurementError as error:  # a loader that this kernel does not run
+        return replace(own, kind="dynamic", missing=(f"{printable(elf.loader)}: {error}",))
     return replace(own, kind="dynamic", **structs.asdict(loaded))
 
 

@@ -33,8 +33,9 @@ _CODE = f"import sys;sys.path.insert(0,{_ROOT!r});from cachegrind_bench.hermetic
 _TAIL_BYTES = 1 << 16
 _CHUNK = 1 << 16
 _MOST_CHUNKS = 32  # in a full pipe, which has 1 MiB at most
-# After an interrupt, the launcher kills all that the program has started for up to 30 s.
-_FAREWELL_S = 40.0
+# After an interrupt, the launcher kills all that the program has started, for up to 8 s.
+_FAREWELL_S = 10.0
+_LONGEST_WAIT_S = 2.0  # a signal that comes just before a wait is seen after it
 _INSISTENCE_S = 0.5  # how often a clean-up looks for a second interrupt
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
@@ -131,7 +132,7 @@ def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) ->
     tail, received = bytearray(), bytearray()
     waiting = cancellation()
     cancel = waiting if isinstance(waiting, Cancel) else None
-    longest = None if cancel is waiting else _INSISTENCE_S
+    longest = _LONGEST_WAIT_S if cancel is waiting else _INSISTENCE_S
     with selectors.DefaultSelector() as selector:
         for descriptor in sinks:
             selector.register(descriptor, selectors.EVENT_READ)

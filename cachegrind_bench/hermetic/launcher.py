@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.child import Child, start_child
@@ -101,10 +101,8 @@ class _Launch:
         self.recorder = Recorder(orders.scratch, Translation(orders.places)) if orders.record_files else None
         self.idle: Idle | None = None
         self.poll = select.poll()
-        natively = orders.tool is None  # a probe, which asks whether it may, and does not wait
-        self.scheduling = Scheduling(
-            orders.cpu, wanted=orders.pin_scheduling, patient=not (natively and orders.pin_scheduling)
-        )
+        patient = orders.tool is not None or not orders.pin_scheduling  # a probe only asks whether it may
+        self.scheduling = Scheduling(orders.cpu, wanted=orders.pin_scheduling, patient=patient)
         self.orders = orders._replace(cpu=self.scheduling.cpu)
 
     @property
@@ -123,7 +121,6 @@ class _Launch:
         failure = child.failure or self._attach(child)
         timed_out, leftover = False, 0
         if failure is None:
-            self.poll.register(0, select.POLLIN)
             self.poll.register(wakeup, select.POLLIN)
             if self.scheduling.claim is not None:
                 self.poll.register(self.scheduling.claim, select.POLLIN)
@@ -135,9 +132,8 @@ class _Launch:
         supervisor, recorder = self.supervisor, self.recorder
         if recorder is not None and supervisor is None:
             recorder.notes.give_up("its system calls cannot be followed here")
-        wrote_beside, unfit = False, ""
-        if child.base is not None:
-            wrote_beside, unfit = settle(child.levels, child.base, Translation(self.orders.places))
+        places = Translation(self.orders.places)
+        wrote_beside, unfit = (False, "") if child.base is None else settle(child.levels, child.base, places)
         images = None if supervisor is None else [vars(image) for image in supervisor.finish()]
         return Report(
             failure=failure,
@@ -168,10 +164,13 @@ class _Launch:
                 with suppress(OSError):  # the seal reports it for the program
                     os.sched_setaffinity(0, {self.orders.cpu})
         self.poll.register(child.link, select.POLLIN)
+        self.poll.register(0, select.POLLIN)
         while True:
             for descriptor, _event in self.poll.poll():
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
                     self.supervisor.serve_one()
+                elif descriptor == 0:
+                    self._leave()
                 else:
                     self.poll.unregister(child.link)
                     return child.exec_failure()
@@ -198,10 +197,8 @@ class _Launch:
                     running = running and (signal.SIGCHLD not in os.read(wakeup, 4096) or self._reap())
                 elif self.scheduling.claim is not None and descriptor == self.scheduling.claim.fileno():
                     self.scheduling.meet()
-                elif not os.read(0, 1):  # cg-bench was interrupted or is gone
-                    self.end_tree()
-                    _remove_scratch(self.orders, self.lock)
-                    os._exit(1)
+                else:
+                    self._leave()
             self.scheduling.look()
             if not running:
                 return False, 0
@@ -240,6 +237,12 @@ class _Launch:
     def _reap(self, *, block: bool = False) -> bool:
         with self.scheduling.lowered():
             return reap(self.statuses, block=block)
+
+    def _leave(self) -> NoReturn:
+        """End: stdin has closed, as cg-bench was interrupted or is gone."""
+        self.end_tree()
+        _remove_scratch(self.orders, self.lock)
+        os._exit(1)
 
     def end_tree(self) -> int:
         """Kill every descendant; return how many there were."""

@@ -222,7 +222,13 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, in_place: bool = 
         except OSError as error:
             if not in_place or error.errno not in _NO_REPLACING:
                 raise
-            shutil.copyfile(temporary, target)
+            try:
+                shutil.copyfile(temporary, target)
+            except OSError as failed:
+                kept = target.with_name(f"{target.name}.kept")
+                os.replace(temporary, kept)
+                hint = f"what it was to hold is in {kept}"
+                raise UsageError(f"cannot write {target}: {failed.strerror}", hint=hint) from failed
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import redirect_stdout
 from functools import cache
-from io import StringIO
 
 from cachegrind_bench.model.symbols import MANGLED
 
-_LONGEST = 20_000  # characters; a short name may mean one of gigabytes
+_LONGEST = 20_000  # characters
 _RUST_LEGACY = re.compile(r"_ZN.*17h[0-9a-f]{16}E")
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?=$|[. ])")
 _VERSION = re.compile(r"@@?[A-Za-z_][\w.]*$")
@@ -28,13 +26,18 @@ def demangled(name: str) -> str:
 
 def _rust(name: str) -> str | None:
     import rust_demangler  # type: ignore[import-untyped]  # ships no types
+    from rust_demangler import rust_v0
 
+    rust_v0.print = _discard  # the library prints what it cannot read
     try:
-        with redirect_stdout(StringIO()):  # the library prints what it cannot read
-            found = str(rust_demangler.demangle(name))
+        found = str(rust_demangler.demangle(name))
     except Exception:  # noqa: BLE001 - the library answers odd names with whatever it stumbles over
         return None
     return None if "?" in found else found  # its mark for a part it could not read
+
+
+def _discard(*_: object) -> None:
+    """Print nothing."""
 
 
 def _cxx(name: str) -> str | None:

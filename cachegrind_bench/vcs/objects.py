@@ -193,7 +193,10 @@ class Objects(Git, frozen=True):
         text = self._ask("cat-file", "--batch", "--buffer", lines=oids)
         place = 0
         for oid, size in zip(oids, sizes, strict=True):
-            start = place + len(f"{oid} {BLOB} {size}\n")
+            head = f"{oid} {BLOB} {size}\n".encode()
+            if not text.startswith(head, place):  # removed since its size was asked for
+                raise MeasurementError(f"git has no object {oid}")
+            start = place + len(head)
             yield text[start : start + size]
             place = start + size + 1
 

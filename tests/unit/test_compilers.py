@@ -88,3 +88,10 @@ def test_what_is_built_otherwise_comes_first_and_no_function_is_blamed(
 )
 def test_files_of_the_build_are_told_from_sources(file: str, kind: str) -> None:
     assert (is_build_file(file), is_source(file)) == (kind == "build", kind == "source")
+
+
+def test_a_file_whose_debug_information_is_damaged_names_none(compile_c: CompileC, tmp_path: Path) -> None:
+    program = PROGRAM + "".join(f"int a_function_of_a_long_name_{number};\n" for number in range(100))
+    whole = compile_c(program, "-g", "-gz").read_bytes()
+    (tmp_path / "program").write_bytes(whole.replace(b"\x78\x9c", b"\x78\x9d"))  # how zlib's data begins
+    assert producers(str(tmp_path / "program")) == ()

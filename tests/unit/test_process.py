@@ -223,6 +223,12 @@ def test_a_guarded_program_has_its_input_where_few_descriptors_are_open() -> Non
     assert done.stdout == "b'in'\n"
 
 
+def test_a_guarded_program_may_wait_for_all_its_children() -> None:
+    code = "import os\ntry:\n    while True: os.wait()\nexcept ChildProcessError: print('none left')"
+    done = process.run([sys.executable, "-S", "-c", code], guarded=True, env=ENV, timeout=60)
+    assert done.stdout == b"none left\n"
+
+
 def test_whoever_waits_is_told_for_how_long() -> None:
     seen: list[float] = []
     process.run(["sleep", "0.3"], waiting=seen.append, env=ENV)

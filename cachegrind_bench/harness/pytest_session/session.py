@@ -245,7 +245,8 @@ def _watch(lanes: Sequence[Lane], settings: Settings, said: bytearray, relay: Re
             lane.look(said, settings, over=over)
         if relay.stopped():
             for lane in lanes:
-                Path(lane.exchange.stop).touch()
+                with _writing(lane.exchange):
+                    Path(lane.exchange.stop).touch()
         if all(done):
             return
         ended.next(_LOOK_S)
