@@ -34,7 +34,8 @@ _GRACE_MS = 500  # for what writes its output (bash's `> >(tee log)`)
 _COMPLAINT = re.compile(
     r"(?i)error|fail|denied|cannot|can't|unable|time(d )?-?out|refused|no such file|not permitted|read-only"
 )
-_VARIES = re.compile(r"\d+|[^\s'\"]*/")  # numbers, and folders: what a shell starts has its whole path as its name
+# Numbers, and folders from the beginning of a word: what a shell starts has its whole path as its name.
+_VARIES = re.compile(r"\d+|(?<![^\s'\"])[^\s'\"]*/")
 _SHOWN = 200
 _AGREES = 2  # instructions by which Callgrind's counts may differ from Cachegrind's where the execution was the same
 
