@@ -31,7 +31,7 @@ _POLL_S = 0.05
 _DRAIN_S = 0.5
 _FAREWELL_S = 2.0
 # Holds our pipe open in the background: when that closes, as it does when we are killed, its process group has to end.
-# It is no child of the program, which may wait for all children that it has.
+# The guard is not a child of the program, which may wait for all its children.
 _GUARD = 'exec 3<&0 <"$0"; ({ read -r _ <&3; kill -9 "-$$"; } </dev/null >/dev/null 2>&1 &); exec "$@" 3<&-'
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR, errno.ELIBBAD, errno.ETXTBSY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
 
 from cachegrind_bench.model.symbols import MANGLED
@@ -26,9 +27,8 @@ def demangled(name: str) -> str:
 
 def _rust(name: str) -> str | None:
     import rust_demangler  # type: ignore[import-untyped]  # ships no types
-    from rust_demangler import rust_v0
 
-    rust_v0.print = _discard  # the library prints what it cannot read
+    vars(sys.modules["rust_demangler.rust_v0"])["print"] = _discard  # the library prints what it cannot read
     try:
         found = str(rust_demangler.demangle(name))
     except Exception:  # noqa: BLE001 - the library answers odd names with whatever it stumbles over
