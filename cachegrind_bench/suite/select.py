@@ -19,7 +19,6 @@ Fits = Callable[[str], bool]
 # Ids hold brackets, commas, dashes, dots and '=', so all but blanks and parentheses makes a word.
 _TOKEN = re.compile(r"""[()]|\s+|'([^']+)'|"([^"]+)"|((?!["'])[^\s()]+)""")
 _OPERATORS = ("and", "or", "not", "(", ")")
-_DEEPEST = 50  # expressions are typed; what nests deeper would only exhaust Python's stack
 _HINT = """as in: -k "json and not (slow or n=1000)"; put words with blanks or parentheses in quotes"""
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})", re.ASCII)
 _SHARD_HINT = "as in --shard 2/5: the second of five parts, counted from 1"
@@ -48,29 +47,25 @@ def matcher(expression: str) -> Fits:
             code += "_" * len(token)
     blanks = len(code) - len(code.lstrip())
 
-    def fits(node: ast.expr, depth: int) -> Fits:
-        if depth > _DEEPEST:
-            raise UsageError(f"-k: it nests deeper than {_DEEPEST} levels", hint="simplify it")
+    def fits(node: ast.expr) -> Fits:
         match node:
             case ast.Name(col_offset=place):
                 word = words[blanks + place]
                 return lambda text: word in text
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                refused = fits(operand, depth + 1)
+                refused = fits(operand)
                 return lambda text: not refused(text)
             case ast.BoolOp(op=operator, values=values):
-                parts = [fits(value, depth + 1) for value in values]
+                parts = [fits(value) for value in values]
                 combined = all if isinstance(operator, ast.And) else any
                 return lambda text: combined(part(text) for part in parts)
             case _:  # as of two words side by side, the second in parentheses
                 raise SyntaxError
 
     try:
-        whole = fits(ast.parse(code.lstrip(), mode="eval").body, 0)
+        whole = fits(ast.parse(code.lstrip(), mode="eval").body)
     except SyntaxError as error:
         raise UsageError(f"-k {expression!r}: words go with and, or, not and parentheses", hint=_HINT) from error
-    except (RecursionError, MemoryError) as error:
-        raise UsageError(f"-k: it nests deeper than {_DEEPEST} levels", hint="simplify it") from error
     return lambda identity: whole(identity.casefold())
 
 

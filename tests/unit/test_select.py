@@ -110,15 +110,6 @@ def test_a_quote_that_is_not_closed_is_reported_with_its_place(expression: str, 
     assert f"the quote at character {place} is not closed, or there is nothing in it" in refusal(expression)
 
 
-def test_an_expression_does_not_nest_without_end() -> None:
-    fits = matcher("(" * 50 + "a" + ")" * 50)
-    assert fits("a")
-    assert not fits("b")
-    assert refusal("not " * 60 + "a") == "-k: it nests deeper than 50 levels"
-    assert refusal("not " * 100_000 + "a") == "-k: it nests deeper than 50 levels"
-    assert refusal("(" * 100_000).startswith("-k '((((")
-
-
 def test_a_long_expression_is_not_a_deep_one() -> None:
     assert matcher(" or ".join(f"word{number}" for number in range(5000)))("word4999")
 
