@@ -66,6 +66,8 @@ def matcher(expression: str) -> Fits:
         whole = fits(ast.parse(code.lstrip(), mode="eval").body)
     except SyntaxError as error:
         raise UsageError(f"-k {expression!r}: words go with and, or, not and parentheses", hint=_HINT) from error
+    except (RecursionError, MemoryError) as error:
+        raise UsageError("-k: it nests too deeply", hint="simplify it") from error
     return lambda identity: whole(identity.casefold())
 
 

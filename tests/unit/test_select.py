@@ -110,6 +110,10 @@ def test_a_quote_that_is_not_closed_is_reported_with_its_place(expression: str, 
     assert f"the quote at character {place} is not closed, or there is nothing in it" in refusal(expression)
 
 
+def test_an_expression_that_nests_too_deeply_for_python_is_refused() -> None:
+    assert refusal("not " * 100_000 + "a") == "-k: it nests too deeply"
+
+
 def test_a_long_expression_is_not_a_deep_one() -> None:
     assert matcher(" or ".join(f"word{number}" for number in range(5000)))("word4999")
 
