@@ -222,18 +222,23 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, in_place: bool = 
         except OSError as error:
             if not in_place or error.errno not in _NO_REPLACING:
                 raise
-            try:
-                shutil.copyfile(temporary, target)
-            except OSError as failed:
-                kept = target.with_name(f"{target.name}.kept")
-                os.replace(temporary, kept)
-                hint = f"what it was to hold is in {kept}"
-                raise UsageError(f"cannot write {target}: {failed.strerror}", hint=hint) from failed
+            _copy_into(temporary, target)
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
         with suppress(OSError):
             os.unlink(temporary)
+
+
+def _copy_into(temporary: Path, target: Path) -> None:
+    """Write into a file that cannot be replaced. UsageError names a file that keeps the bytes if that fails."""
+    try:
+        shutil.copyfile(temporary, target)
+    except OSError as error:
+        kept = target.with_name(f"{target.name}.kept")
+        os.replace(temporary, kept)
+        hint = f"what it was to hold is in {kept}"
+        raise UsageError(f"cannot write {target}: {error.strerror}", hint=hint) from error
 
 
 def check_writable(path: Path) -> None:
