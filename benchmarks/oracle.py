@@ -1,4 +1,4 @@
-"""What cg-bench counts, as one text file: an oracle for changes that must not change any count.
+"""Write everything that cg-bench counts into one text file: an oracle for changes that must not change any count.
 
     python benchmarks/oracle.py before.txt
     python benchmarks/oracle.py after.txt
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def prepare() -> None:
-    """Make the folder anew with all files and built programs; those that cannot be built are missing."""
+    """Empty the folder and fill it with all files and built programs. A program that cannot be built is missing."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     for name, text in FILES.items():
         (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)

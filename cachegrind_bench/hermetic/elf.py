@@ -42,7 +42,7 @@ class Elf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in memory besides the executable, sorted by path; `missing` was not found anywhere."""
+    """The files in memory besides the executable, sorted by path; the loader found no file for the names in `missing`."""
 
     loader: ObjectFile | None
     libc: ObjectFile | None = None

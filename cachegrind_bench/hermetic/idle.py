@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Idle:
-    """Waits for that; for a launcher above the program, on the same CPU."""
+    """Waits until no thread of the program is ready to run; for a launcher above the program, on the same CPU."""
 
     def __init__(self) -> None:
         self._question, self._ask = os.pipe()

@@ -72,7 +72,7 @@ def section_accounts(
 
 
 class _Sum:
-    """What parts cost, by executables, and their calls."""
+    """The costs of parts, by executables, and their calls."""
 
     def __init__(self) -> None:
         self.profiles: defaultdict[str, list[Profile]] = defaultdict(list)

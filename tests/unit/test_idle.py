@@ -1,4 +1,4 @@
-"""Whether the program of a launcher has nothing to execute."""
+"""Idle waits until the program has nothing to execute."""
 
 from __future__ import annotations
 
