@@ -7,8 +7,6 @@ little of it.
 
 from __future__ import annotations
 
-import os
-import stat
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -140,14 +138,9 @@ class PinnedTime:
 
 
 def _head(path: str) -> bytes | None:
-    """Return the beginning of a file, None where there is no regular one: the program may have put anything there."""
+    """Return the beginning of a file, None if there is none yet."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(path, "rb") as file:
+            return file.read(_HEAD_BYTES)
     except OSError:
         return None
-    try:
-        return os.read(file, _HEAD_BYTES) if stat.S_ISREG(os.fstat(file).st_mode) else None
-    except OSError:
-        return None
-    finally:
-        os.close(file)

@@ -55,9 +55,8 @@ def opened(path: Path, flags: int = 0) -> Generator[int]:
 
     To read a file sets its access time, once a day; a program that asks for a file's times, as Python does for each module,
     executes other instructions afterwards, if only because of the digits. Only a file's owner may leave it as it is.
-    A pipe may have come in place of the file: opening it does not wait for a writer.
     """
-    flags |= os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    flags |= os.O_RDONLY | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags | os.O_NOATIME)
     except PermissionError:

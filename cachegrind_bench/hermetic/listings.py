@@ -7,7 +7,6 @@ the answer gets into the program. Runs inside the launcher: only the standard li
 from __future__ import annotations
 
 import os
-import stat
 import struct
 
 from cachegrind_bench.hermetic import files, kernel
@@ -16,7 +15,7 @@ from cachegrind_bench.hermetic.process_memory import group_of, path_of
 
 # linux/include/linux/dirent.h, struct linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name
 _RECORD = struct.Struct("=QqHB")
-_DIRECTORY = 4  # d_type
+_DIRECTORY, _FILE = 4, 8  # d_type
 _DOTS = (b".", b"..")
 # A position is a listing's number and that of an entry: small enough for the file systems that keep 31 bits.
 _ENTRY_BITS, _LISTINGS, _MOST_TAKEN = 20, 1 << 11, 64
@@ -109,18 +108,13 @@ def _is_own(folder: int, entry: Entry) -> bool:
     _inode, kind, name = entry
     if name == _OWN_FOLDER:
         return kind in (0, _DIRECTORY)
-    return name.endswith(b".json") and _is_result(folder, name)
+    return kind in (0, _FILE) and name.endswith(b".json") and _is_result(folder, name)
 
 
 def _is_result(folder: int, name: bytes) -> bool:
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOATIME | os.O_NOFOLLOW, dir_fd=folder)
+        with open(os.open(name, os.O_RDONLY | os.O_NOATIME, dir_fd=folder), "rb") as file:
+            head = file.read(_HEAD)
     except OSError:
         return False
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return False
-        head = os.read(descriptor, _HEAD)
-        return head.startswith(b'{"benchmarks":[') and any(mark in head for mark in _MARKS)
-    finally:
-        os.close(descriptor)
+    return head.startswith(b'{"benchmarks":[') and any(mark in head for mark in _MARKS)

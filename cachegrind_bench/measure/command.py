@@ -131,9 +131,7 @@ def _unquoted(name: str, path: str, cwd: Path) -> str | None:
 
 
 def _head(path: str) -> bytes:
-    """Return how a program begins, empty if it may not be read. UsageError for a pipe or device, which would be waited for."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise UsageError(f"cannot execute {path}: it is not a regular file")
+    """Return how a program begins, empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(_HEAD_BYTES)

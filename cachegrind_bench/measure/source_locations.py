@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import stat
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -20,8 +19,6 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile, PythonRow, profile_of
 from cachegrind_bench.vcs.git import Git, top_folder
-
-_LONGEST_SOURCE = 1 << 24
 
 
 class Places:
@@ -104,15 +101,14 @@ def _module(path: str) -> str:
 
 
 def _source(path: str) -> bytes | None:
-    """Return a source file; None if it cannot be read, or is too long to be one."""
+    """Return a source file; None if it cannot be read, or was a pipe, as /dev/stdin."""
+    if not os.path.isfile(path):
+        return None
     try:
         with files.opened(path) as descriptor, open(descriptor, "rb", closefd=False) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                return None
-            data = stream.read(_LONGEST_SOURCE + 1)
-    except (OSError, ValueError):
+            return stream.read()
+    except OSError:
         return None
-    return data if len(data) <= _LONGEST_SOURCE else None
 
 
 _LOCALS = ".<locals>."

@@ -77,8 +77,6 @@ def _install_hint(path: str) -> str:
 
 
 def _head(path: Path) -> bytes:
-    if not os.path.isfile(path):  # a pipe would be waited for
-        return b""
     try:
         with path.open("rb") as file:
             return file.read(1 << 16)
@@ -92,8 +90,6 @@ def _is_elf(path: Path) -> bool:
 
 def _real_launcher(path: Path) -> Path:
     """Return the launcher itself: a wrapper script (Debian's is one) adds variables to the program's environment."""
-    if not os.path.isfile(path):
-        raise NoValgrindError(f"{path} is not a regular file", hint="name Valgrind's launcher with --valgrind PATH")
     if _is_elf(path):
         return path
     sibling = path.with_name(path.name + ".bin")

@@ -84,13 +84,6 @@ def test_what_cannot_be_executed_is_reported(tmp_path: Path) -> None:
     )
 
 
-def test_a_pipe_is_neither_a_program_nor_an_interpreter_and_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe", 0o755)
-    script(tmp_path / "script", f"#!{tmp_path}/pipe")
-    for name in ("./pipe", "./script"):
-        assert refusal(tmp_path, name).message == f"cannot execute {tmp_path}/pipe: it is not a regular file"
-
-
 # First lines
 
 

@@ -125,8 +125,8 @@ def test_files_of_ours_are_not_listed_but_in_the_programs_own_folder(folder: Pat
     (folder / "empty.json").write_text('{"benchmarks":[],"schema":"cg-bench.run/1"}')
     (folder / "theirs.json").write_text('{"benchmarks":[1, 2]}')
     (folder / "broken.json").symlink_to("nowhere")
-    os.mkfifo(folder / "pipe.json")
-    assert sorted(set(Reader(folder).rest()) - set(NAMES)) == ["broken.json", "pipe.json", "theirs.json"]
+    (folder / "folder.json").mkdir()
+    assert sorted(set(Reader(folder).rest()) - set(NAMES)) == ["broken.json", "folder.json", "theirs.json"]
     assert {".cg-bench", "result.json"} < set(Reader(folder, scratch=str(folder.parent)).rest())
 
 

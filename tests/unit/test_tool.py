@@ -141,12 +141,6 @@ def test_a_wrapper_that_hides_its_launcher_is_refused(tmp_path: Path, answers: F
     assert "--valgrind PATH" in (error.hint or "")
 
 
-def test_a_pipe_on_path_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    os.mkfifo(tmp_path / "bin/valgrind", 0o755)
-    assert refusal(tmp_path).message == f"{tmp_path}/bin/valgrind is not a regular file"
-
-
 def test_a_link_on_path_is_followed(tmp_path: Path, answers: FakeValgrind) -> None:
     del answers
     launcher = program(tmp_path / "opt/bin/valgrind")
