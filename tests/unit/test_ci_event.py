@@ -159,11 +159,6 @@ def test_a_merge_group_says_what_it_builds_on(job: Job) -> None:
     assert not found.on_default_branch
 
 
-@pytest.mark.parametrize("number", ["x", "-1"])
-def test_a_run_without_a_valid_number_has_none(job: Job, number: str) -> None:
-    assert job("push", {}, GITHUB_RUN_ID=number).run_id == 0
-
-
 def test_addresses_of_an_enterprise_server_are_taken_from_the_job(job: Job) -> None:
     found = job(
         "push",
@@ -186,13 +181,12 @@ def test_outside_of_a_job_that_is_said_with_what_to_use_instead(job: Job, name: 
     assert "cg-bench run" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("name", ["prog", "base/prog/more", "base/prog\n"])
-def test_a_repository_that_is_not_an_owner_and_name_is_refused(job: Job, name: str) -> None:
+def test_a_repository_that_is_not_an_owner_and_name_is_refused(job: Job) -> None:
     with pytest.raises(UsageError, match="not OWNER/NAME"):
-        job("push", {}, GITHUB_REPOSITORY=name)
+        job("push", {}, GITHUB_REPOSITORY="prog")
 
 
-@pytest.mark.parametrize("payload", [b"", b"[]", b"{"])
+@pytest.mark.parametrize("payload", [b"", b"[]"])
 def test_a_payload_that_is_not_an_object_is_refused(job: Job, payload: bytes) -> None:
     with pytest.raises(UsageError, match="not what GitHub sends"):
         job("push", payload)
@@ -203,39 +197,11 @@ def test_a_payload_that_is_not_there_is_an_error(job: Job, tmp_path: Path) -> No
         job("push", {}, GITHUB_EVENT_PATH=str(tmp_path / "nowhere"))
 
 
-@pytest.mark.parametrize("key", ["number", "head", "base"])
-def test_a_pull_request_that_lacks_something_is_refused(job: Job, key: str) -> None:
+def test_a_pull_request_that_lacks_something_is_refused(job: Job) -> None:
     payload = pull_request()
-    del payload["pull_request"][key]
-    with pytest.raises(UsageError, match=f"'{key}' is missing"):
+    del payload["pull_request"]["head"]
+    with pytest.raises(UsageError, match="'head' is missing"):
         job("pull_request", payload)
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        {"sha": "--upload-pack=x"},
-        {"sha": HEAD + "\n"},
-        {"repo": {}},
-    ],
-)
-def test_what_is_not_a_commit_and_no_repository_is_refused(job: Job, head: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="not what GitHub sends"):
-        job("pull_request", pull_request(**head))
-
-
-@pytest.mark.parametrize("number", ["7", -7, None])
-def test_a_number_of_a_pull_request_that_is_not_a_number_is_refused(job: Job, number: object) -> None:
-    payload = pull_request()
-    payload["pull_request"]["number"] = number
-    with pytest.raises(UsageError, match=r"pull_request\.number"):
-        job("pull_request", payload)
-
-
-@pytest.mark.parametrize("changes", [{"id": "42"}, {"head_sha": "x"}, {"head_branch": 7}, {"head_repository": {}}])
-def test_a_measuring_run_that_is_invalid_is_refused(job: Job, changes: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="'workflow_run' is not what GitHub sends: workflow_run"):
-        job("workflow_run", workflow_run(**changes))
 
 
 def test_the_measuring_run_of_a_fork_that_was_deleted_meanwhile_is_not_a_broken_payload(job: Job) -> None:
@@ -243,9 +209,3 @@ def test_the_measuring_run_of_a_fork_that_was_deleted_meanwhile_is_not_a_broken_
     found = job("workflow_run", workflow_run(head_repository=None))
     assert found.run is not None
     assert found.run.repository == ""
-
-
-@pytest.mark.parametrize("base", [None, "main"])
-def test_a_merge_group_without_its_base_is_refused(job: Job, base: object) -> None:
-    with pytest.raises(UsageError, match="merge_group"):
-        job("merge_group", {"merge_group": {"base_sha": base}})
