@@ -86,7 +86,6 @@ _PATIENCE = {"connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval"
 _WRITING = "cg_bench_writing"
 # Else a commit is acknowledged before it is on the disk.
 _DURABLE = "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
-_MIGRATIONS = 20  # of which one is enough, unless others remove the tables
 _SILENCE_S = 300.0  # of a server that was asked something
 _TRY_S = 1.0  # that SQLite waits for a lock by itself, without a word
 
@@ -185,25 +184,21 @@ class Database:
         self._engine.dispose()
 
     def _once(self, work: Callable[[Connection], T]) -> T:
-        for _ in range(_MIGRATIONS):
-            with self._begin(writing=True) as connection:
-                self._lock(connection, "pg_advisory_xact_lock_shared")  # nobody migrates before this ends
-                if self._version(connection) == len(self._steps):
-                    return work(connection)
-            with self._begin(writing=True) as connection:
-                # Of two at once, one waits for the other and then finds it done: SQLite's transactions that write exclude
-                # each other, in PostgreSQL a lock does it.
-                self._lock(connection, "pg_advisory_xact_lock")
-                there = self._version(connection)
-                for step in self._steps[there:]:
-                    step(connection)
-                if there < len(self._steps):
-                    connection.execute(delete(VERSION))
-                    connection.execute(insert(VERSION).values(version=len(self._steps)))
-        raise StoreError(
-            f"{self.url} does not keep the tables that are made in it",
-            hint="its search_path may name temporary ones, or its tables have triggers",
-        )
+        with self._begin(writing=True) as connection:
+            self._lock(connection, "pg_advisory_xact_lock_shared")  # nobody migrates before this ends
+            if self._version(connection) == len(self._steps):
+                return work(connection)
+        with self._begin(writing=True) as connection:
+            # Of two at once, one waits for the other and then finds it done: SQLite's transactions that write exclude
+            # each other, in PostgreSQL a lock does it.
+            self._lock(connection, "pg_advisory_xact_lock")
+            there = self._version(connection)
+            for step in self._steps[there:]:
+                step(connection)
+            if there < len(self._steps):
+                connection.execute(delete(VERSION))
+                connection.execute(insert(VERSION).values(version=len(self._steps)))
+            return work(connection)
 
     def _lock(self, connection: Connection, function: str) -> None:
         if self._path is None:
