@@ -122,7 +122,6 @@ class Restored:
             self._echo(self._waiting)
 
 
-_LONGEST = 16 << 20
 _PLACED = tuple(folder.encode() + b"/" for folder in (PROJECT, VENV, PLUGIN))
 _TEXTS = (b".pth", b"/pyvenv.cfg", b"/direct_url.json")
 # What may not be before a folder's path in a text, and what may follow it, with the rest of the path.
@@ -140,16 +139,13 @@ class Checkout(NamedTuple):
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Checkout | None:
-        """Return the one that these variables name; None if no worktree is measured, or the variable is not as cg-bench sets it."""
+        """Return the one that cg-bench has named in these variables; None if no worktree is measured."""
         import json  # only here; the launcher does not read it
 
-        try:
-            top, worktree, untracked = json.loads(environ[WORKTREE])
-            found = cls(top, worktree, tuple(untracked))
-            paths = [os.fsencode(path) for path in (top, worktree, *untracked)]
-        except (KeyError, TypeError, ValueError, RecursionError):
+        if WORKTREE not in environ:
             return None
-        return found if all(path.startswith(b"/") and b"\0" not in path for path in paths) else None
+        top, worktree, untracked = json.loads(environ[WORKTREE])
+        return cls(top, worktree, tuple(untracked))
 
     def moved(self, path: str) -> str | None:
         """Return where in the worktree an absolute path leads that leads into the checkout, by links or not; None for others and for what is untracked."""
@@ -173,11 +169,9 @@ def rewritten(
     if not compiled and not path.endswith(_TEXTS) and not (editable and name.endswith(b".py")):
         return None
     try:
-        with opened(places.real_bytes(path)) as descriptor, open(descriptor, "rb", 0, closefd=False) as file:
-            data = file.read(_LONGEST + 1) or b""  # a pipe with a writer, but nothing in it, has None
+        with opened(places.real_bytes(path)) as descriptor, open(descriptor, "rb", closefd=False) as file:
+            data = file.read()
     except OSError:
-        return None
-    if len(data) > _LONGEST:
         return None
     found = data
     if checkout and path.endswith(b".pth"):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.hermetic.place import Checkout, Translation, _in_marshal, rewritten
-from cachegrind_bench.startup.exchange import WORKTREE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,17 +24,6 @@ def test_strings_that_begin_with_the_path_get_the_other_one_and_its_length() -> 
 def test_a_path_without_the_head_of_a_string_stays(before: int) -> None:
     for data in (b"a" * before + b"/srv", b"a" * before + b"/srv/x", b"a" * before + b"/srv/z"):
         assert _in_marshal(data, b"/srv", b"/mnt", bool) == data
-
-
-def test_a_pipe_in_place_of_such_a_file_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "x.pth"
-    os.mkfifo(path)
-    pairs = (("/srv", "/mnt"),)
-    for flags in (None, os.O_RDWR):  # without a writer, and with one
-        writer = None if flags is None else os.open(path, flags)
-        assert rewritten(os.fsencode(path), Translation(pairs), pairs) is None
-        if writer is not None:
-            os.close(writer)
 
 
 def handed_out(
@@ -96,25 +84,3 @@ def test_a_path_may_have_any_bytes(tmp_path: Path) -> None:
 def handed_out_bytes(path: Path, pairs: tuple[tuple[str, str], ...], data: bytes) -> bytes | None:
     path.write_bytes(data)
     return rewritten(os.fsencode(path), Translation(()), pairs)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "null",
-        '"abc"',
-        '["/a", "/b"]',
-        '[1, "/b", []]',
-        '["/a", "/b", [1]]',
-        '["/a", "/b", "/c"]',
-        '["a", "/b", []]',
-        '["\\ud800", "/b", []]',
-        '["/\\u0000", "/b", []]',
-        "[" * 100_000,
-    ],
-)
-def test_what_others_set_names_no_checkout(text: str) -> None:
-    assert Checkout.of({WORKTREE: text}) is None
-    assert Checkout.of({WORKTREE: '["/a", "/b", ["/c"]]'}) == Checkout("/a", "/b", ("/c",))

