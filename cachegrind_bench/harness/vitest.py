@@ -72,12 +72,7 @@ class Vitest(Harness):
                 f"{entry.each.place}: the benchmarks of {files[max(len(parts) - 1, 0)][0]} could not be listed: it ended the process",
                 hint="does it call process.exit?",
             )
-        if len(parts) > len(files):
-            raise MeasurementError(
-                f"{entry.each.place}: a file of benchmarks prints the line 'cg-bench-next-file', which cg-bench uses itself",
-                hint="change what it prints",
-            )
-        pairs = zip(files, parts, strict=True)
+        pairs = zip(files, parts, strict=False)
         found = [spec for file, part in pairs for spec in specs(entry, (*run, *file), part, note, cwd)]
         if not found:
             raise MeasurementError(

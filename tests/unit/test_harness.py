@@ -581,18 +581,6 @@ def test_files_of_vitest_are_not_looked_for_in_installed_packages() -> None:
     assert protocol.harness_of("vitest").detect(Path.cwd()) == (".",)
 
 
-def test_a_file_of_vitest_that_writes_a_line_of_ours_is_an_error() -> None:
-    on_path(
-        "node",
-        r"""case "$*" in
-        *vitest_build.mjs*) echo 'cg-bench-file: ["a.mjs", "a"]';;
-        *vitest_run.mjs*) printf '\ncg-bench-next-file\n\ncg-bench-next-file\ncg-bench: "a/b"\n';;
-        esac""",
-    )
-    with pytest.raises(MeasurementError, match="prints the line 'cg-bench-next-file', which cg-bench uses itself"):
-        listed_with('[[benchmark]]\nvitest = "."\n')
-
-
 def test_what_vitest_builds_is_ignored_by_git() -> None:
     on_path("node", "true")
     with pytest.raises(MeasurementError, match="found no benchmarks"):
