@@ -6,11 +6,9 @@ Knows paths and how to tell whether one is as it was; must not know system calls
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,9 +26,7 @@ _IDENTITY = 3  # numbers that identify a file: device, inode, type
 _YOUNG_NS, _LONGEST_READ = 600_000_000_000, 64 << 20
 _HARMLESS = frozenset((b"null", b"zero", b"full", b"random", b"urandom", b"tty", b"ptmx", b"console"))
 _STANDARD = {b"/dev/stdin": b"/dev/fd/0", b"/dev/stdout": b"/dev/fd/1", b"/dev/stderr": b"/dev/fd/2"}
-_OUT_OF_SYSTEM = re.compile(rb"(/+(dev|proc|sys)(/+\.)*/+\.\.(?=/))+")  # and back to the root
 _OWN_PROC = (b"/proc/self/", b"/proc/thread-self/")
-_MOST_LINKS = 40  # as many as Linux follows
 _FILES_IN_DEV = (b"/dev/shm/", b"/dev/mqueue/")  # programs share these, so what they read there counts
 
 Note = tuple[str, str, files.Stamp]  # kind, value (of a file only if it was read at once), stamp
@@ -130,7 +126,6 @@ class Notes:
 
     def _actual(self, kind: str, path: bytes, thread: int) -> bytes | None:
         """Return the path that this one means, None where it is part of the machine."""
-        path = _without_detour(path)
         path = _STANDARD.get(path, path)
         if path.startswith(b"/dev/fd/"):
             path = b"/proc/self" + path[4:]
@@ -147,11 +142,6 @@ class Notes:
             if kind == FILE and name not in _HARMLESS and not name.startswith(b"pts/") and _is_device(path):
                 self.give_up(f"it reads the device {os.fsdecode(path)}")
             return None
-        for link in _links(path) if kind != LINK and (kind, path) not in self._found else ():
-            if link.startswith(_OWN_PROC):  # another place for each process
-                if self._actual(kind, link, thread) is not None:
-                    self.give_up(f"it reads {os.fsdecode(path)}, a link by way of /proc")
-                return None
         return path
 
     def _note(self, kind: str, path: bytes) -> Note | None:
@@ -171,23 +161,6 @@ class Notes:
             return None
         young = time.time_ns() - max(mark[3:]) < _YOUNG_NS and status.st_size <= _LONGEST_READ
         return (FILE, files.content(path) if young else "", mark)
-
-
-def _without_detour(path: bytes) -> bytes:
-    """Return a path that goes through /dev, /sys or /proc and out again as one that does not."""
-    if leading := _OUT_OF_SYSTEM.match(path):
-        path = path[leading.end() :]
-    if b"/../" in path and path.startswith((b"/dev/", b"/sys/")):
-        path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-    return path
-
-
-def _links(path: bytes) -> Iterator[bytes]:
-    """Yield where a link leads, and where that leads if it is one, too."""
-    with suppress(OSError):  # not a link
-        for _ in range(_MOST_LINKS):
-            path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
-            yield path
 
 
 def _identity(path: bytes, *, anew: bool) -> files.Stamp:

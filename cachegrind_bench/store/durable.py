@@ -168,7 +168,7 @@ def locked(path: Path, wait: float = WAIT_S, waiting: Waiting | None = None) -> 
     """Hold the lock of this file, which the kernel takes from whoever dies. StoreError if it takes longer than `wait` s."""
     since, waiting = time.monotonic(), waiting or Waiting()
     with store_errors(path, "lock"):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         with store_errors(path, "lock"):
             while True:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.errors import StoreError, UsageError
-from cachegrind_bench.store.durable import check_writable, locked, write_atomic
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.store.durable import check_writable, write_atomic
 from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
@@ -95,13 +95,6 @@ def test_a_working_directory_that_is_gone_is_an_error(tmp_path: Path, monkeypatc
     (tmp_path / "gone").rmdir()
     with pytest.raises(UsageError, match=r"cannot write r\.json: No such file or directory"):
         write_atomic(Path("r.json"), b"x")
-
-
-def test_a_lock_that_is_a_link_makes_no_file_elsewhere(tmp_path: Path) -> None:
-    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StoreError, match="cannot lock"), locked(tmp_path / "lock"):
-        pass
-    assert os.listdir(tmp_path) == ["lock"]
 
 
 @pytest.mark.parametrize("action", [check_writable, lambda path: write_atomic(path, b"x")])
