@@ -24,9 +24,6 @@ HEAD = 256  # bytes the kernel looks at (BINPRM_BUF_SIZE)
 _LOADER_S = 60.0
 # Lines of `ld.so --list`; the kernel's own library has no path.
 _FOUND = re.compile(rb"\t(?:(.*) => )?(.*/.*) \(0x[0-9a-f]+\)")
-_MISSING = re.compile(
-    rb".*: error while loading shared libraries: ([^:]*): .*|Error loading shared library ([^:]*): .*"
-)
 
 
 class UnusableError(Exception):
@@ -42,12 +39,11 @@ class Elf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files in memory besides the executable, sorted by path; the loader found no file for the names in `missing`."""
+    """The files in memory besides the executable, sorted by path."""
 
     loader: ObjectFile | None
     libc: ObjectFile | None = None
     libraries: tuple[ObjectFile, ...] = ()
-    missing: tuple[str, ...] = ()
 
 
 def content_id(file: int) -> str:
@@ -94,24 +90,17 @@ def load(path: str, loader: str, library_path: Sequence[str]) -> LoadedFiles:
     """Ask the loader which libraries it would load with this executable, which does not run; without one of them, none."""
     own = _object(loader)
     if own is None:
-        return LoadedFiles(loader=None, missing=(printable(loader),))
+        return LoadedFiles(loader=None)
     environ = {"LD_LIBRARY_PATH": ":".join(library_path)} if library_path else {}
     done = process.run([loader, "--list", path], env=environ, timeout=_LOADER_S)
-    lines = (done.stdout + done.stderr).splitlines()
-    missing = {printable(found[1] or found[2]) for found in map(_MISSING.fullmatch, lines) if found}
     libc = own if os.path.basename(loader).startswith("ld-musl-") else None
     libraries: dict[str, ObjectFile] = {}
-    for found in filter(None, map(_FOUND.fullmatch, lines)):
+    for found in filter(None, map(_FOUND.fullmatch, done.stdout.splitlines())):
         item = _object(os.fsdecode(found[2]))
         if item is not None and item != own:
             libraries[item.path] = item
             libc = item if found[1] == b"libc.so.6" else libc
-    return LoadedFiles(
-        loader=own,
-        libc=libc,
-        libraries=tuple(libraries[key] for key in sorted(libraries)),
-        missing=tuple(sorted(missing)),
-    )
+    return LoadedFiles(loader=own, libc=libc, libraries=tuple(libraries[key] for key in sorted(libraries)))
 
 
 @contextmanager

@@ -34,8 +34,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     """Identity of one executable file and all that is loaded with it; paths are resolved, and safe to store.
 
     A script has the words of its first line in `script_interpreter` and `script_argument`, that interpreter's own
-    fingerprint in `interpreter`, and its loader and libc as well. `missing` are needed libraries that were not found.
-    `why` explains an unknown kind.
+    fingerprint in `interpreter`, and its loader and libc as well. `why` explains an unknown kind.
     """
 
     kind: Literal["static", "dynamic", "script", "unknown"]
@@ -45,7 +44,6 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     loader: ObjectFile | None = None
     libc: ObjectFile | None = None
     libraries: tuple[ObjectFile, ...] = ()
-    missing: tuple[str, ...] = ()
     script_interpreter: str | None = None
     script_argument: str | None = None
     interpreter: Fingerprint | None = None
@@ -109,8 +107,8 @@ def _identify(executable: str, library_path: tuple[str, ...], depth: int) -> Fin
         return own
     try:
         loaded = load(path, elf.loader, library_path)
-    except MeasurementError as error:  # a loader that this kernel does not run
-        return replace(own, kind="dynamic", missing=(f"{printable(elf.loader)}: {error}",))
+    except MeasurementError:  # a loader that this kernel does not run
+        return replace(own, kind="dynamic")
     return replace(own, kind="dynamic", **structs.asdict(loaded))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import signal
 from typing import NamedTuple
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -43,9 +44,9 @@ def prctl(option: int, value: int, name: str) -> None:
     check(libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero), name)
 
 
-def signal_at_parents_end(signal_number: int) -> None:
-    """Have this signal sent to us when the parent, or its thread that started us, ends."""
-    prctl(_PR_SET_PDEATHSIG, signal_number, "prctl(PR_SET_PDEATHSIG)")
+def end_with_parent() -> None:
+    """Have the kernel kill us when the parent, or its thread that started us, ends."""
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, "prctl(PR_SET_PDEATHSIG)")
 
 
 def become_subreaper(*, wanted: bool = True) -> None:

@@ -44,7 +44,7 @@ def become(orders: Orders, ours: socket.socket, levels: tuple[Level, ...], *, pi
             except OSError as error:  # say why and end, as this process is of no more use
                 ours.sendall(marshal.dumps(error.strerror or str(error)))
                 os._exit(127)
-        kernel.signal_at_parents_end(signal.SIGKILL)
+        kernel.end_with_parent()
         os.setsid()
         stdin = os.open(orders.stdin or os.devnull, os.O_RDONLY)
         os.dup2(stdin, 0)

@@ -13,7 +13,7 @@ MAY = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))"
 BEGIN = """
 import os, signal, sys, time
 from cachegrind_bench.hermetic import kernel, scheduling
-kernel.signal_at_parents_end(signal.SIGKILL)
+kernel.end_with_parent()
 signal.alarm(60)
 scheduling._WAIT_S, scheduling._LOOK_S, scheduling._LOOKS = 0.2, 0.1, 3
 CPU = max(os.sched_getaffinity(0))
@@ -54,7 +54,7 @@ for _ in range(2):
     pid = os.fork()
     if pid == 0:
         signal.alarm(60)
-        kernel.signal_at_parents_end(signal.SIGKILL)
+        kernel.end_with_parent()
         scheduling.become_program(pinned=one.pinned)
         while True:
             pass
