@@ -57,7 +57,6 @@ def quoted(value: object) -> str:
 
 _PERCENTAGE = re.compile(r"\+?([0-9]*[.,]?[0-9]+)\s*(?:%+|pct|per\s?cent)?", re.IGNORECASE)
 _BOUND = re.compile(r"(.*\w)\s*(?:<=?|=<|==?|≤|:)\s*([0-9][0-9_., ]*)(?:e([0-9]{1,2}))?\s*([kmg]?)", re.IGNORECASE)
-_LONGEST = 200  # characters that somebody may have meant as a number
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
@@ -80,13 +79,13 @@ def as_variables(text: str) -> list[str]:
 def meant_percentage(text: str) -> str | None:
     """Return `0.5%` for `0,5%`, and `5%` for `5 percent` or `5`; what is before an = stays."""
     pattern, equals, number = text.rpartition("=")
-    match = _PERCENTAGE.fullmatch(number.strip()) if len(text) <= _LONGEST else None
+    match = _PERCENTAGE.fullmatch(number.strip())
     return match and f"{pattern}{equals}{match[1].replace(',', '.')}%"
 
 
 def meant_limit(text: str) -> str | None:
     """Return `Ir=150_000_000` for `Ir<150M`, `Ir=1.5e8` and the like."""
-    match = _BOUND.fullmatch(text.strip()) if len(text) <= _LONGEST else None
+    match = _BOUND.fullmatch(text.strip())
     if match is None:
         return None
     try:

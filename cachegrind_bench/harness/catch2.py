@@ -123,7 +123,7 @@ def _cases(
         done = ask(entry, (*command, *options), variables(entry, environ), note)
         try:
             root = ET.fromstring(read_file(report, LISTING_BYTES))  # noqa: S314 - the program could do worse
-        except (FileNotFoundError, StoreError, ET.ParseError, ValueError, LookupError):  # another program's
+        except (FileNotFoundError, StoreError, ET.ParseError):  # another program's
             root = None
     cases = [] if root is None else list(root.iter("TestCase"))
     found = {str(case.get("name")): [str(item.get("name")) for item in case.iter("BenchmarkResults")] for case in cases}

@@ -146,7 +146,7 @@ def _executed(name: str, report: bytes, asked: int, sections: int) -> int:
         raise MeasurementError(f"the program ran no benchmark called {name}", hint=hint)
     try:
         rows = msgspec.convert(json.loads(report.decode("utf-8", "replace")), _Rows).benchmarks
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         hint = "a program that ends in its benchmark does not finish it"
         raise MeasurementError("the program's report on its benchmark cannot be read", hint=hint) from error
     rows = [row for row in rows if row.run_name == name]

@@ -54,12 +54,9 @@ def node(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
 
 
 def printed(text: str, line: re.Pattern[str], kind: type[_Kind]) -> list[_Kind]:
-    """Return what our scripts have written in lines of this kind; lines of a benchmark that look like them are something else."""
-    found: list[_Kind] = []
-    for match in filter(None, map(line.fullmatch, text.split("\n"))):  # other ends of lines may be in a name
-        with suppress(ValueError, RecursionError, msgspec.ValidationError):
-            found.append(msgspec.convert(json.loads(match[1]), kind))
-    return found
+    """Return what our scripts have written in lines of this kind."""
+    # Other ends of lines may be in a name.
+    return [msgspec.convert(json.loads(match[1]), kind) for match in map(line.fullmatch, text.split("\n")) if match]
 
 
 def listing(

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _PART_IR = 150_000
 # By how much two whole executions may differ, as of a JVM: a smaller difference says little of an iteration.
 _NOISE_IR = 500_000
-_LONGEST_NUMBER = 15  # digits of a program's word for how many it executed
 
 
 class _Counted(NamedTuple):
@@ -162,4 +161,4 @@ def reported(loop: Loop, tail: bytes) -> int | None:
     """Return how many iterations the program says it executed the last time; an old one may not know the option that was used."""
     said = tail.decode("utf-8", "backslashreplace")
     numbers = re.findall(loop.reported, said, re.MULTILINE | re.ASCII) if loop.reported else []
-    return int(numbers[-1]) or None if numbers and len(numbers[-1]) <= _LONGEST_NUMBER else None
+    return int(numbers[-1]) or None if numbers else None

@@ -7,14 +7,11 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.text import printable, without_password
+from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import STORE, Baselines
 from cachegrind_bench.store.protocol import Store
 from cachegrind_bench.store.urls import at_home, branch_of, wrong_url
 from cachegrind_bench.waiting import Waiting
-
-# What systems take, 4,096 bytes and 255, less what is made in that folder, or added to that name.
-_LONGEST, _LONGEST_NAME = 3000, 240
 
 
 def open_store(url: str, *, cwd: Path, environ: Mapping[str, str], waiting: Waiting | None = None) -> Store:
@@ -26,13 +23,6 @@ def open_store(url: str, *, cwd: Path, environ: Mapping[str, str], waiting: Wait
     scheme, colon, rest = url.partition(":")
     if not colon or not rest or "\0" in url or (scheme not in {"file", "sqlite"} and printable(url) != url):
         raise wrong_url(url)
-    if not scheme.startswith("postgres") and (
-        len(rest) > _LONGEST or len(max(rest.split("/"), key=len)) > _LONGEST_NAME
-    ):
-        raise UsageError(
-            f"{without_password(url)[:200]}… is too long for a store",
-            hint=f"a path has up to {_LONGEST} characters, and each name in it, or of a branch, up to {_LONGEST_NAME}",
-        )
     match scheme:
         case "file":
             from cachegrind_bench.store.files import FileStore

@@ -40,7 +40,6 @@ _INFO = re.compile(rb"code-source-info,(0x[0-9a-f]{1,16}),\d+,\d+,\d+,([^,]*),([
 _MOVE = re.compile(rb"(code|sfi)-move,(0x[0-9a-f]{1,16}),(0x[0-9a-f]{1,16})")
 _POSITION = re.compile(rb"C(\d{1,9})O(\d{1,9})(?:I(\d{1,9}))?")
 _INLINED = re.compile(rb"F(\d{1,9})?O\d+(?:I\d+)?")
-_LONGEST_NAME = 10_000  # of a function with its file: the time for the pattern grows with the square of it
 _FUNCTION = re.compile(r"(?s)(.*?) (/.*|[a-z-]+:.*|\S*):\d+:\d+")
 _ATTRIBUTE = re.compile(rb" (\w+)='([^']*)'")
 # What comes after it in the name of a hidden class is a number or an address: `L$$Lambda$1/0x00007f14ec000a08`.
@@ -179,7 +178,7 @@ def _units(line: str) -> int:
 
 def _function(text: str) -> tuple[str, str]:
     """Return file and name, of a function or other code."""
-    match = _FUNCTION.fullmatch(text) if len(text) <= _LONGEST_NAME else None
+    match = _FUNCTION.fullmatch(text)
     if match is None:
         return UNKNOWN, text or _ANONYMOUS
     return _file(match[2]), match[1] or _ANONYMOUS

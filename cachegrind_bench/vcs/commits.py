@@ -97,7 +97,6 @@ def _pull_request_head(environ: Mapping[str, str]) -> str | None:
 _FORMAT = "--format=%H%x00%P%x00%ct%x00%an%x00%s%x00"
 _FIELDS = 5
 _RELEASE = re.compile(r"(?:.*[^A-Za-z0-9])?(?:v[0-9]+|v?[0-9]+(?:\.[0-9]+)+)(?:[.+_-][0-9A-Za-z]+)*", re.DOTALL)
-_LONGEST_TAG = 255  # of a release: the time for the pattern grows with the square of it
 # Of the whole history of a large repository; and of a list of commits.
 _LINE_TIMEOUT_S, _NOTES_TIMEOUT_S = 60.0, 20.0
 
@@ -124,11 +123,7 @@ def notes(git: Git, shas: Collection[str]) -> dict[str, CommitNote]:
 def releases(git: Git, commits: Sequence[CommitNote]) -> tuple[Release, ...]:
     """Return the tags of these commits that look like a version, in the commits' order, then by name."""
     place = {note.sha: number for number, note in enumerate(commits)}
-    found = [
-        item
-        for item in tags(git)
-        if item.sha in place and len(item.name) <= _LONGEST_TAG and _RELEASE.fullmatch(item.name)
-    ]
+    found = [item for item in tags(git) if item.sha in place and _RELEASE.fullmatch(item.name)]
     return tuple(sorted(found, key=lambda item: (place[item.sha], item.name)))
 
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +19,7 @@ from cachegrind_bench.ci.artifact import RESULT
 from cachegrind_bench.ci.event import Event, read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner import Runner, add_token
-from cachegrind_bench.errors import CgBenchError, FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.model.text import shortened
 from cachegrind_bench.startup.exchange import ITERATIONS
@@ -57,7 +57,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a comparison came to. `changed`: whether there is anything to comment on."""
 
     headline: str
-    code: Annotated[int, msgspec.Meta(ge=0, le=255)]
+    code: int
     changed: bool
 
 
@@ -100,20 +100,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     def verdict(self) -> Verdict:
         """Return what `write_verdict` wrote. UsageError if there is none."""
         path = self.folder / VERDICT
-        try:
-            return parse(read_regular(path, _COMPARE), Verdict, str(path))
-        except FileFormatError as error:
-            raise UsageError(f"cannot read {path}: {error.what}", hint=_COMPARE) from error
+        return parse(read_regular(path, _COMPARE), Verdict, str(path))
 
     def missing(self) -> str | None:
         """Return in words that parts of the suite are missing; None if none is known to be."""
         path = self.folder / MISSING
-        try:
-            number = int(read_regular(path)) if os.path.lexists(path) else 0
-        except ValueError as error:
-            raise UsageError(
-                f"cannot read {path}: it is not a number", hint="'cg-bench ci collect' writes it"
-            ) from error
+        number = int(path.read_bytes()) if path.exists() else 0
         what = "benchmark of the suite was" if number == 1 else "benchmarks of the suite were"
         return f"{number} {what} not measured: a job that measured a part left no result" if number else None
 

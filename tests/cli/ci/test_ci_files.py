@@ -12,14 +12,12 @@ STEPS = [
     (("compare", "--store", "none"), "artifact/result.json"),
     (("compare", "--store", "none"), "artifact/base.json"),
     (("gate", "--hold", "verdict"), "verdict.json"),
-    (("compare", "--store", "none"), "missing.txt"),
 ]
 
 
 @pytest.mark.parametrize(("step", "name"), STEPS, ids=[name for _, name in STEPS])
 def test_what_is_not_the_file_of_an_earlier_step_is_an_error(job: Job, step: tuple[str, ...], name: str) -> None:
     job.pull_request().has(SLOWER, base_run()).compared()
-    (job.folder / "missing.txt").write_text("0")
     path = job.folder / name
     path.write_bytes(b"\xff\x1b[31m\n::error::x\n")
     told = job.cg_bench("ci", step[0], "--folder", str(job.folder), *step[1:])  # the job itself would read them
