@@ -12,7 +12,7 @@ from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
 from cachegrind_bench.history.baseline import Choice
 from cachegrind_bench.model.codec import ResultFile, decode, encode
 from cachegrind_bench.model.result import Result, Snapshot
-from cachegrind_bench.model.text import matches, shortened
+from cachegrind_bench.model.text import matches
 from cachegrind_bench.store.protocol import Problem, Query, Report, Store, Survey
 from cachegrind_bench.store.reading import HINT, renames_in, snapshot
 from cachegrind_bench.store.record import name_of_run, run_name
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _HEX = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
 _SHOWN = 5
-_LONGEST = 2_000
 
 
 def name_of(run: Snapshot) -> str:
@@ -36,7 +35,7 @@ def warn_of_damage(problems: Sequence[Problem], notices: Notices) -> None:
     """Name what could not be read of a store."""
     for problem in problems[:_SHOWN]:
         place = "" if problem.where in problem.what else f"{problem.where}: "
-        notices.warn(shortened(f"{place}{problem.what}", _LONGEST))
+        notices.warn(f"{place}{problem.what}")
     if problems:
         more = f"and {len(problems) - _SHOWN} more; " if len(problems) > _SHOWN else ""
         notices.warn(f"{more}what cannot be read is left out: {HINT}")

@@ -8,9 +8,7 @@ import io
 import itertools
 import json
 import os
-import sqlite3
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -813,16 +811,6 @@ def test_a_damaged_run_is_reported_wherever_the_history_is_read(cg_bench: Comman
         assert NAMES[0] in told.err
         assert "'cg-bench history fsck' lists all that is wrong" in told.err
     assert there.names() == NAMES
-
-
-def test_a_damaged_name_of_any_length_is_a_short_warning(cg_bench: CommandLine) -> None:
-    url = "sqlite:///h.db"
-    assert cg_bench("history", "sync", "--from", store(*RECORDS).url, "--to", url).code == 0
-    with closing(sqlite3.connect("h.db")) as database, database:
-        database.execute("UPDATE cg_bench_records SET name = ? WHERE name = ?", ("x" * 1_000_000, NAMES[0]))
-    for words in (["history", "list"], ["trend"]):
-        told = cg_bench(*words, "--store", url)
-        assert (told.code, len(told.err) < 5_000) == (2, True)
 
 
 def test_every_command_of_a_history_is_known() -> None:

@@ -374,11 +374,6 @@ def test_what_is_found_fits_a_terminal_and_a_fix_stays_one_line_to_copy() -> Non
     ]
 
 
-def test_what_a_program_says_of_itself_is_cut() -> None:
-    long = Check(name="long", level=Level.OK, found="x" * 3_000_000, fixes=())
-    assert len(diagnosis.machine(diagnosed(long), "table")) < 1200
-
-
 def test_the_outcome_counts_what_is_to_mend() -> None:
     good, half = Check(name="good", found="fine"), Check(name="half", level=Level.WARNING, found="so so")
     assert diagnosis.machine(diagnosed(good), "table").endswith("\nThis machine can measure, fully sealed.\n")
