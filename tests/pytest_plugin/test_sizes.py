@@ -38,17 +38,10 @@ def test_an_argument_of_the_marker_is_the_size_and_other_parameters_make_groups(
     ("marker", "said"),
     [
         ("sizes=[4, 3, 2, 1]", "sizes must ascend: 4, 3, 2, 1"),
-        ("sizes=[1, 2, 3]", "sizes must be 4 to 64 numbers, not 3"),
-        ("sizes='1..4x2'", "sizes must be 4 to 64 numbers, not 3"),
-        ("sizes=[-1, 2, 3, 4]", "sizes must be from 1 to 1,000,000,000,000,000, not -1"),
-        ("sizes=[1, 2, 3, 10**16]", "sizes must be from 1 to 1,000,000,000,000,000, not 10000000000000000"),
         ("sizes=[1, 2, 3, 4.5]", "sizes must be whole numbers"),
-        ("sizes=1000", "sizes must be a range or a list"),
         ("sizes='many'", "sizes 'many' are not sizes"),
         ("sizes='1..8x2', growth='n!'", "growth 'n!' is not a class of growth"),
-        ("sizes='1..8x2', growth=2", "growth '2' is not a class of growth"),
         ("sizes='1..8x2', predict=0", "predict must be a whole number from 1 to"),
-        ("[1, 2, 4, 8]", "takes sizes, size, growth and predict by name"),
         ("sizs=[1, 2, 4, 8]", "takes sizes, size, growth and predict by name"),
     ],
 )

@@ -38,18 +38,9 @@ def told(text: str, name: str = "cg-bench.toml") -> str:
     ("text", "sentence"),
     [
         ('treshold = "1%"', "1: unknown key 'treshold' in the defaults; did you mean 'threshold'?"),
-        ('threshold_ir = "1%"', "1: unknown key 'threshold_ir' in the defaults; did you mean 'threshold-ir'?"),
         ('\n\nd1 = "1,1,1"', "3: unknown key 'd1' in the defaults; did you mean 'D1'?"),
         ('[[benchmarks]]\nid = "a"', "1: unknown table [[benchmarks]]; did you mean [[benchmark]]?"),
-        (f"{COMMAND}repeats = 3", "4: unknown key 'repeats' in a benchmark; did you mean 'repeat'?"),
         (f"{COMMAND}params = {{ n = [1] }}", "4: unknown key 'params' in a benchmark; did you mean 'parameters'?"),
-        (f"{COMMAND}matrix.n = [1]", "4: unknown key 'matrix' in a benchmark; did you mean 'parameters'?"),
-        (
-            f"{COMMAND}'working directory' = 'x'",
-            "4: unknown key 'working directory' in a benchmark; did you mean 'cwd'?",
-        ),
-        ("[Benchmark]\nid = 'a'", "1: unknown table [Benchmark]; did you mean [[benchmark]]?"),
-        ("benchmarks = 5", "1: unknown key 'benchmarks' in the defaults; did you mean 'benchmark'?"),
         (
             "[defaults]\nrepeat = 2",
             "1: unknown table 'defaults'; the defaults are above all tables, without a heading",
@@ -62,7 +53,6 @@ def told(text: str, name: str = "cg-bench.toml") -> str:
             ),
         ),
         ('[[benchmark]]\nname = "a"\ncmd = "x"', "2: unknown key 'name' in a benchmark; did you mean 'id'?"),
-        ("[[benchmark]]\ncmd = 'x'", "2: unknown key 'cmd' in a benchmark; did you mean 'command'?"),
         (
             f'{COMMAND}model = "ir"',
             "4: 'model' belongs to the defaults, not to a benchmark: write it above the first [[benchmark]]",
@@ -83,48 +73,31 @@ def test_a_key_that_is_near_to_none_is_answered_by_all() -> None:
     ("text", "sentence"),
     [
         ('repeat = "3"', '1: repeat must be a whole number, not the text "3" | as in repeat = 3'),
-        ('repeat = "x"', '1: repeat must be a whole number, not the text "x" | as in repeat = 3'),
         ("repeat = 1.5", "1: repeat must be a whole number, not 1.5 | as in repeat = 3"),
-        ("repeat = true", "1: repeat must be a whole number, not true | as in repeat = 3"),
         ("repeat = 0", "1: repeat must be from 1 to 1000, not 0"),
-        ("layouts = 65", "1: layouts must be from 1 to 64, not 65"),
         ("threshold = 5", '1: threshold must be a text or a list of texts, not 5 | as in threshold = "5%"'),
-        ("threshold = 0.5", '1: threshold must be a text or a list of texts, not 0.5 | as in threshold = "0.5%"'),
         ("threshold = [\n'1%',\n2]", '3: threshold is a list of texts, and this item is 2 | write "2%"'),
         ("I1 = 32768", '1: I1 must be a text, not 32768 | as in I1 = "32768,8,64"'),
         ("model = 1979-05-27", '1: model must be a text, not a date or time | as in model = "l1+5ll+30ram"'),
         ("env = 'A'", '1: env must be a list of texts, or a table, not the text "A" | as in env = ["A"]'),
-        ("env = 5", '1: env must be a list of texts, or a table, not 5 | as in env = ["DATABASE_URL", "MODE=fast"]'),
         ("env = { A = 1 }", '1: the value of the variable A is a text, not a whole number: write A = "1"'),
         ("[env]\nA = 'b'\nB = []", '3: the value of the variable B is a text, not a list: write B = "…"'),
         ("timeout = [1]", '1: timeout must be seconds, or a text with a unit, not a list | as in timeout = "5min"'),
-        ("timeout = true", '1: timeout must be seconds, or a text with a unit, not true | as in timeout = "5min"'),
         ("[[benchmark]]\nid = 5", '2: id must be a text, not 5 | as in id = "5"'),
         (f"{COMMAND}tags = [1]", '4: tags is a list of texts, and this item is 1 | write "1"'),
-        (f"{COMMAND}setup = ['make']", '4: setup must be a text, not a list | as in setup = "make"; it is one shell command, several are joined by &&'),
         (f"{COMMAND}prepare = ['rm x', 'y']", ('4: prepare must be a text, not a list | as in prepare = "rm x && y"; it is one '
          "shell command, several are joined by &&")),
-        (f"{COMMAND}cleanup = [1]", '4: cleanup must be a text, not a list | as in cleanup = "rm -rf out"'),
-        (f"{COMMAND}cwd = ['x']", '4: cwd must be a text, not a list | as in cwd = "x"'),
-        (f"{COMMAND}threshold = 0.5", '4: threshold must be a text, not 0.5 | as in threshold = "0.5%"'),
         (f"{COMMAND}threshold = ['1%']", ('4: threshold must be a text, not a list | as in threshold = "1%"; a list of thresholds '
          "is above the first [[benchmark]]")),
         (f"{COMMAND}threshold = ['1%', 'b=2%']", ('4: threshold must be a text, not a list | as in threshold = "2%"; a list of '
          "thresholds is above the first [[benchmark]]")),
-        (f"{COMMAND}tags = [[]]", '4: tags is a list of texts, and this item is a list | as in tags = ["quick", "io"]'),
         (f"{COMMAND}python-profile = 'True'", '4: python-profile must be true or false, not the text "True" | as in python-profile = true'),
-        (f"{COMMAND}python-profile = 1", "4: python-profile must be true or false, not 1 | as in python-profile = true"),
-        ("env = 'A B'", '1: env must be a list of texts, or a table, not the text "A B" | as in env = ["A", "B"]'),
         ("env = ''", '1: env must be a list of texts, or a table, not the text "" | as in env = ["DATABASE_URL", "MODE=fast"]'),
         ("env = 'A=1,B=2'", '1: env must be a list of texts, or a table, not the text "A=1,B=2" | as in env = ["A=1", "B=2"]'),
-        ("env = 'A=b c'", '1: env must be a list of texts, or a table, not the text "A=b c" | as in env = ["A=b c"]'),
         (f"{COMMAND}[[benchmark.env]]\nA = '1'", "4: env is one table: write [benchmark.env], in single brackets"),
-        (f"{COMMAND}[[benchmark.parameters]]\nn = [1]", "4: parameters is one table: write [benchmark.parameters], in single brackets"),
         (f"{COMMAND}parameters = [1]", ("4: parameters must be a table of lists, not a list | as in parameters = "
          '{ n = [1000, 10000], codec = ["a", "b"] }')),
         (f"{PARAMETERS}exclude = {{ n = 1 }}", ("5: exclude must be a list of tables, not a table | as in exclude = "
-         '[{ n = 10000, codec = "b" }]')),
-        (f"{PARAMETERS}exclude = [1]", ('5: exclude must be a list of tables, not a list | as in exclude = '
          '[{ n = 10000, codec = "b" }]')),
     ],
 )  # fmt: skip
@@ -137,7 +110,6 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
     [
         ("threshold = '5'", "1: threshold '5' is not a percentage | did you mean \"5%\"?"),
         ("threshold = '=5%'", "1: threshold '=5%' has nothing before the = | as in threshold = \"0.5%\""),
-        ("threshold-cache = 'a=5%'", "1: threshold-cache 'a=5%' is not a percentage | as in threshold-cache = \"2%\""),
         ("max-drop = 'x'", "1: max-drop 'x' is not a percentage | as in max-drop = \"50%\""),
         (
             "limit = 'startup:Irr=5'",
@@ -147,22 +119,14 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
         ("limit = 'Ir=1e9'", "1: limit 'Ir=1e9': '1e9' is not a whole number | did you mean \"Ir=1_000_000_000\"?"),
         (f"{COMMAND}limit = 'a:Ir=5'", "4: limit 'a:Ir=5' names a benchmark, but is in the table of one | did you mean 'Ir=5'?"),
         ("limit = 'a:Ir<=1.5G'", '1: limit \'a:Ir<=1.5G\' is not a NAME=COUNT | did you mean "a:Ir=1_500_000_000"?'),
-        (f"{COMMAND}limit = 'Ir=150M'", "4: limit 'Ir=150M': '150M' is not a whole number | did you mean \"Ir=150_000_000\"?"),
         (f"{COMMAND}limit = 'Ir<5M'", "4: limit 'Ir<5M' is not a NAME=COUNT | did you mean \"Ir=5_000_000\"?"),
         (f"{COMMAND}limit = '150000'", "4: limit '150000' is not a NAME=COUNT | as in limit = \"Ir=150_000_000\""),
         (f"{COMMAND}limit = 'Ir=1.5'", "4: limit 'Ir=1.5': '1.5' is not a whole number | as in limit = \"Ir=150_000_000\""),
-        (f"{COMMAND}limit = 'Ir=1.5.5'", "4: limit 'Ir=1.5.5': '1.5.5' is not a whole number | as in limit = \"Ir=150_000_000\""),
-        ("threshold = '5 percent'", "1: threshold '5 percent' is not a percentage | did you mean \"5%\"?"),
         ("threshold-cache = '0,5%'", "1: threshold-cache '0,5%' is not a percentage | did you mean \"0.5%\"?"),
         ("threshold = ['1%',\n'a=0,5%']", "2: threshold '0,5%' is not a percentage | did you mean \"a=0.5%\"?"),
         (f"{COMMAND}tags = 'quick slow'", "4: tags 'quick slow' holds more than one word | did you mean [\"quick\", \"slow\"]?"),
-        (f"{COMMAND}tags = ['quick,slow']", "4: tags 'quick,slow' holds more than one word | did you mean [\"quick\", \"slow\"]?"),
         ("env = ['A B=secret']", "1: env 'A B': the name of a variable has no blank | did you mean [\"A\", \"B=…\"]?"),
-        ("env = ['A B']", "1: env 'A B': the name of a variable has no blank | did you mean [\"A\", \"B\"]?"),
-        ("env = { 'A ' = 'secret' }", "1: env 'A ': the name of a variable has no blank | did you mean [\"A=…\"]?"),
         ("timeout = '5 days'", "1: timeout '5 days' is not a time | as in timeout = \"5min\""),
-        ("timeout = -1", '1: timeout must be seconds, or a text with a unit, not -1 | as in timeout = "5min"'),
-        ("timeout = inf", "1: timeout 'inf' is not a time | as in timeout = \"5min\""),
         ("env = ['A', '=x']", "1: env '=x' does not name a variable | as in env = [\"DATABASE_URL\", \"MODE=fast\"]"),
         ("env = { 'A=B' = 'x' }", "1: 'A=B' cannot name a variable"),
         ("env = { TMPDIR = 'x' }", "1: env TMPDIR: this variable belongs to the seal | every run gets its own value"),
@@ -171,7 +135,6 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
          "a cache that works: LL 32768,8,64")),
         ("model = 'fast'", "1: model 'fast' is not a cost model | as in model = \"l1+5ll+30ram\""),
         ("metric = 'ir'", "1: metric 'ir' is not one of score, Ir | did you mean 'Ir'?"),
-        ("metric = 'time'", "1: metric 'time' is not one of score, Ir"),
         ("[[benchmark]]\nid = ''", '2: id is empty | as in id = "parse"'),
         ('[[benchmark]]\nid = "a\\nb"', "2: id 'a\\nb' must be printable, without spaces at its ends | as in id = \"parse\""),
         (f'{COMMAND}setup = "\\u0000"', '4: setup holds a NUL character, which no program can be given | as in setup = "make -s"'),
@@ -209,30 +172,21 @@ def test_what_a_benchmark_lacks_is_reported(text: str, sentence: str) -> None:
         ("'x \\'", "the command has a backslash at its end: x \\ | write it as a list: command = [\"prog\", \"it's\"]"),
         ("'x | y'", ("the command has '|', but no shell runs it: quote it if it is part of an argument | "
          'else write command = ["sh", "-c", "x | y"]')),
-        ("'make&&x'", ("the command has '&&', but no shell runs it: quote it if it is part of an argument | "
-         'else write command = ["sh", "-c", "make&&x"]')),
         ("'x < in'", ("the command has '<', but no shell runs it: quote it if it is part of an argument | "
          'else write stdin = "FILE", or command = ["sh", "-c", "x < in"]')),
         ("'cat $HOME/x'", ("the command has '$HOME', but no shell runs it: quote it if it is part of an argument | "
          'else write command = ["sh", "-c", "cat $HOME/x"]')),
-        ("'cat ${HOME}'", ("the command has '${HOME}', but no shell runs it: quote it if it is part of an argument | "
-         'else write command = ["sh", "-c", "cat ${HOME}"]')),
         ("'x $(y)'", ("the command has '$(', but no shell runs it: quote it if it is part of an argument | "
          'else write command = ["sh", "-c", "x $(y)"]')),
         ("'~/bin/x'", ("the command has '~/bin/x', but no shell runs it: quote it if it is part of an argument | "
          'else write command = ["sh", "-c", "~/bin/x"]')),
-        ("\"x 'a b'/*.py\"", ("the command has \"'a b'/*.py\", but no shell runs it: quote it if it is part of an argument | "
-         'else write command = ["sh", "-c", "x \'a b\'/*.py"]')),
         ("'x a?.py'", ("the command has 'a?.py', but no shell runs it: quote it if it is part of an argument | "
          'else write command = ["sh", "-c", "x a?.py"]')),
         ("['python3 x.py']", ("the command is one argument with a blank, and there is no program 'python3 x.py' | write it as a "
          'text, command = "python3 x.py", or as several items, command = ["python3", "x.py"]')),
         ("'A=1 x'", "the command begins with a variable, but no shell runs it: write env = ['A=1']"),
         ("''", 'command is empty | as in command = ["python3", "bench.py", "{n}"]'),
-        ("[]", 'command is empty | as in command = ["python3", "bench.py", "{n}"]'),
         ("['x', 10]", 'command is a list of texts, and this item is 10 | write "10"'),
-        ("['x', ['y']]", 'command is a list of texts, and this item is a list | as in command = ["python3", "bench.py", "{n}"]'),
-        ("5", 'command must be a list of texts, or a text, not 5 | as in command = ["python3", "bench.py", "{n}"]'),
         ('["x\\u0000"]', 'command holds a NUL character, which no program can be given | as in command = ["python3", "bench.py", "{n}"]'),
         ("['x', '{n}']", ("{n} is not a parameter of this benchmark; define it: parameters = { n = […] } | "
          "a text with spaces, as in '{ n }', is not one")),
@@ -247,8 +201,6 @@ def test_a_command_that_is_invalid_is_reported(command: str, sentence: str) -> N
     [
         ("command = 'x'\nparameters = { n = [] }", "4: the parameter 'n' has no values: its list is empty"),
         ("command = 'x'\nparameters = { n = 5 }", "4: the values of the parameter 'n' are a list, not a whole number | write n = [5]"),
-        ("command = 'x'\nparameters = { n = 'y' }", "4: the values of the parameter 'n' are a list, not a text | write n = [\"y\"]"),
-        ("command = 'x'\nparameters.n = {}", "4: the values of the parameter 'n' are a list, not a table | as in n = [1000, 10000]"),
         ("command = 'x'\nparameters = { n = [1, '1'] }", "4: the parameter 'n' has the value 1 twice"),
         ("command = 'x'\nparameters = { n = [\n[1]] }", "5: a value of the parameter 'n' is a text or a number, not a list"),
         ('command = \'x\'\nparameters = { n = ["\\n"] }', "4: a value of the parameter 'n' is not printable: '\\n'"),
@@ -256,16 +208,9 @@ def test_a_command_that_is_invalid_is_reported(command: str, sentence: str) -> N
          "beginning with a letter")),
         ("command = 'x'\nparameters = { n = [1] }", ("4: the parameter 'n' is never used | write {n} where its value belongs, "
          'as in command = ["prog", "{n}"]')),
-        ("command = 'x'\nparameters = { n = true }", "4: the values of the parameter 'n' are a list, not true or false | write n = [\"true\"]"),
         ("command = 'x'\nparameters = { n = '1..10' }", ("4: the values of the parameter 'n' are a list, not a text | there are no "
          "ranges: list the values, as in n = [1, 2, 3]")),
-        ("command = 'x'\nparameters = { n = 'range(9)' }", ("4: the values of the parameter 'n' are a list, not a text | there are no "
-         "ranges: list the values, as in n = [1, 2, 3]")),
         ("command = 'x'\nparameters = { n = 'b, c' }", "4: the values of the parameter 'n' are a list, not a text | write n = [\"b\", \"c\"]"),
-        ("command = 'x a{size}'\nparameters = { n = [1] }", ("3: {size} is not a parameter of this benchmark; known are {n} | "
-         "a text with spaces, as in '{ size }', is not one")),
-        ("command = 'x{m}.txt {n}'\nparameters = { n = [1] }", ("3: {m} is not a parameter of this benchmark; known are {n} | "
-         "a text with spaces, as in '{ m }', is not one")),
         ("command = 'x a{sise}'\nparameters = { size = [1] }", "3: {sise} is not a parameter of this benchmark; did you mean {size}?"),
         ("command = 'x {n} {m}'\nparameters = { n = [1] }", ("3: {m} is not a parameter of this benchmark; known are {n} | "
          "a text with spaces, as in '{ m }', is not one")),
@@ -344,17 +289,12 @@ def test_tables_in_a_wrong_place_are_reported(text: str, sentence: str) -> None:
     [
         (COMMAND, "1: in pyproject.toml a benchmark begins with [[tool.cg-bench.benchmark]]"),
         (f"[tool.cg-bench]\n{COMMAND}", "2: in pyproject.toml a benchmark begins with [[tool.cg-bench.benchmark]]"),
-        ("[benchmark]\ncommand = 'x'", "1: in pyproject.toml a benchmark begins with [[tool.cg-bench.benchmark]]"),
         ("[project]\n[tool.cg_bench]", "2: unknown table [tool.cg_bench]; did you mean [tool.cg-bench]?"),
-        ("[[tool.cachegrind-bench.benchmark]]", "1: unknown table [tool.cachegrind-bench]; did you mean [tool.cg-bench]?"),
         ("[tools.ruff]\n[tools.cg-bench]", "2: unknown table [tools.cg-bench]; did you mean [tool.cg-bench]?"),
-        ("[tool.cg-bench]\n[[Tool.cg-bench.benchmark]]", "2: unknown table [Tool.cg-bench]; did you mean [tool.cg-bench]?"),
         ("[tool.cg-bench.defaults]\nrepeat = 2", "1: unknown table 'defaults'; the defaults are directly below [tool.cg-bench]"),
         ("[[tool.cg-bench.benchmarks]]", "1: unknown table [[tool.cg-bench.benchmarks]]; did you mean [[tool.cg-bench.benchmark]]?"),
         ("[cgbench]", "1: in pyproject.toml our table is called [tool.cg-bench], not [cgbench]"),
-        ("[cg-bench]", "1: in pyproject.toml our table is called [tool.cg-bench], not [cg-bench]"),
         ("[[tool.cg-bench]]", "1: write [tool.cg-bench] in single brackets: there is one such table"),
-        ("tool.cg-bench = 5", "1: write [tool.cg-bench] in single brackets: there is one such table"),
         ("[tool.cg-bench.benchmark]\nid = 'a'", ("1: each benchmark is a table of its own: write [[tool.cg-bench.benchmark]], "
          "in double brackets")),
         ("[tool.cg-bench]\nid = 'a'", ("2: 'id' belongs to a benchmark, not to the defaults: write it below "
@@ -372,25 +312,13 @@ def test_tables_of_pyproject_in_a_wrong_place_are_reported(text: str, sentence: 
     [
         ("\ncommand = python x.py", 2, QUOTES),
         ("threshold = 5%", 1, QUOTES),
-        ("threshold = 0,5%", 1, QUOTES),
-        ("threshold = 5 percent", 1, QUOTES),
-        ("x = [5min]", 1, QUOTES),
-        ("x = True", 1, QUOTES),
         ('id = "a\nb = 1', 1, "a text must end in the line it begins in, in a quote"),
-        ("id = 'a\nb = 'c'", 1, "a text must end in the line it begins in, in a quote"),
-        ("id = 'a\nb = 1", 1, "a text must end in the line it begins in, in a quote"),
         ("repeat = 1\nrepeat = 2", 2, "the same key or table is written twice"),
         ("[benchmark]\n[benchmark]", 2, "each benchmark begins with double brackets: [[benchmark]]"),
         ("x = {\n n = [1],\n}", 1, "an inline table is in one line; or write [benchmark.parameters]"),
-        ("x = { n = [1],\r\n m = 1 }", 1, "an inline table is in one line; or write [benchmark.parameters]"),
-        ("x = { n = [1] # one\n}", 1, "an inline table is in one line; or write [benchmark.parameters]"),
         ("x = [1,\n2\n\n", 2, "Unclosed array"),
         ("repeat 3", 1, "Expected '=' after a key in a key/value pair"),
-        ('x = "\\d"', 1, "Unescaped '\\' in a string"),
         ("x = 1\n// comment", 2, "Invalid statement"),
-        ("\nid=\n", 2, "Invalid value"),
-        ("x = ['a',\n'b'\n'c']", 3, "Unclosed array"),
-        ("[[benchmark]\n", 1, "Expected ']]' at the end of an array declaration"),
     ],
 )
 def test_what_is_not_toml_is_reported_with_its_line(text: str, line: int, advice: str) -> None:

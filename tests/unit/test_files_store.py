@@ -86,12 +86,9 @@ def test_a_new_file_has_the_mode_that_the_umask_gives(tmp_path: Path) -> None:
     "record",
     [
         Record(name="../evil.json", data=b"{}\n"),
-        Record(name="runs/2026/01/../../x.json", data=b"{}\n"),
         Record(name=NAMES[0], data=RECORDS[1].data),
         Record(name=NAMES[0].replace("/01/", "/02/"), data=RECORDS[0].data),
-        Record(name=NAMES[0].replace("ba987654", "00000000"), data=RECORDS[0].data),
         Record(name=NAMES[0].replace(NAMES[0].split("/")[3][:12], "nocommit"), data=RECORDS[0].data),
-        Record(name=f"renames/{uid_of(b'{}')}.json", data=b"{}"),
         Record(name=f"renames/{uid_of(RENAME.data + b' ')}.json", data=RENAME.data + b" "),
     ],
 )

@@ -97,12 +97,9 @@ def test_a_record_has_no_profile_of_python_functions() -> None:
     [
         (b"{", "not a line of a history"),
         (b"[]", "it is not an object with a schema"),
-        (b"\xff\xfe", "not a line of a history"),
         (b'{"schema":"other/1"}', "its schema is 'other/1', not a record's"),
         (b'{"schema":"cg-bench.run/9"}', "is newer than this cg-bench can read"),
         (b'{"schema":"cg-bench.run/1"}', "'tool' is missing"),
-        (b'{"schema":"cg-bench.run/1","x":NaN}', "NaN is not a number"),
-        (b"[" * 100_000, "not a line of a history"),
         (b'{"schema":"cg-bench.rename/1","old":1}', "is not what a history keeps"),
         (stored(1, created_at="soon").data, "no record has such a name"),
     ],
@@ -206,13 +203,10 @@ def test_a_table_that_went_through_a_spreadsheet_is_read() -> None:
         (("l1+5ll+30ram", "fast"), "'fast' is not a cost model"),
         ((",ok,", ",fine,"), "'fine' is not a valid Status"),
         ((",ok,", ",failed,"), "counts of a benchmark with status failed"),
-        ((",false,", ",no,"), "'no' is neither true nor false"),
         (("2026-01-01T00:00:00Z", "2026-13-01T00:00:00Z"), "'2026-13-01T00:00:00Z' is not a valid time"),
-        (("2026-01-01T00:00:00Z", "1.1.2026"), "'1.1.2026' is not a time, as 2026-01-31T12:00:00Z"),
         (("ba9876543210", "x"), "'x' is not a key"),
         (("status", "state"), "h.csv:1: no column 'status'"),
         (("sieve,", "sieve,,"), "cells, and 23 columns"),
-        (("\r\n", '\r\n"'), "h.csv:"),
     ],
 )
 def test_a_row_that_makes_no_sense_is_reported_with_its_line(change: tuple[str, str], told: str) -> None:
@@ -437,14 +431,10 @@ def test_a_page_of_another_tool_is_refused_with_its_units() -> None:
     [
         (('"value": 3418', '"value": 3419'), "these counts give 3418"),
         (('"value": 3418', '"value": 3418.5'), "these counts give 3418 under l1+5ll+30ram, not 3418.5"),
-        (('"value": 3418', '"value": NaN'), "not nan"),
-        (('"value": 3418', f'"value": 1{"0" * 400}'), "these counts give 3418"),
         (('"value": 3418', '"value": "3418"'), "Expected `int | float`, got"),
-        (('"value": 3418', '"value": true'), "Expected `int | float`, got"),
         (("Ir=1353 ", "Ir=1e3 "), "'1e3' is not a count of Ir"),
         (("model=l1+5ll+30ram", "model=1l1+5ll+30ram"), "the model '1l1+5ll+30ram' is written 'l1+5ll+30ram'"),
         (("Ir=1353 ", ""), "Ir is missing"),
-        (("key=", "kez="), "'key' is missing"),
         (("run=", "run=x"), "is not the uid of a run"),
         (("dirty=false", "dirty=0"), "neither true nor false"),
         (("cg_bench=", "cg_bench=%ff"), "utf-8"),
@@ -464,9 +454,7 @@ def test_entries_that_contradict_each_other_are_refused() -> None:
         github_action_benchmark.read(json.dumps([one, other]), "x")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", "[", "7", "window.BENCHMARK_DATA = 7", "window.BENCHMARK_DATA = {}", "[" * 10**5]
-)
+@pytest.mark.parametrize("text", ["", "7", "window.BENCHMARK_DATA = {}"])
 def test_what_is_not_data_of_the_action_is_refused(text: str) -> None:
     with pytest.raises(FileFormatError, match="not data of github-action-benchmark"):
         github_action_benchmark.read(text, "x")

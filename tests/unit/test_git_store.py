@@ -604,8 +604,7 @@ def test_everything_that_is_wrong_is_found_and_named(place: Place) -> None:
         store.names()
 
 
-@pytest.mark.parametrize("mode", ["100644", "120000"])
-@pytest.mark.parametrize("folder", ["runs", "runs/2026", "runs/2026/01", "renames", "segments"])
+@pytest.mark.parametrize(("folder", "mode"), [("runs/2026", "120000"), ("renames", "100644"), ("segments", "120000")])
 def test_what_is_in_place_of_a_folder_is_not_taken_for_an_empty_one(shared: Place, folder: str, mode: str) -> None:
     store = shared.store()
     store.add(ALL)

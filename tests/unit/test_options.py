@@ -50,17 +50,11 @@ def test_a_cache_that_valgrind_simulates_is_read(text: str, cache: Cache) -> Non
     ("text", "problem"),
     [
         ("32768,8,8", "the line size must be a power of two and at least 16"),
-        ("32768,8,48", "the line size must be a power of two and at least 16"),
-        ("32768,8,0", "the line size must be a power of two and at least 16"),
         ("64,1,64", "the size must be larger than a line"),
-        ("32,1,64", "the size must be larger than a line"),
         ("128,3,64", "size must be at least associativity times line size"),
         ("30000,8,64", "the number of sets, must be a power of two"),
-        ("1536,8,64", "the number of sets, must be a power of two"),
         ("0,8,64", "size and associativity must be positive"),
-        ("32768,0,64", "size and associativity must be positive"),
         ("2147483648,16,64", "the size must be below 2147483648 bytes"),
-        ("4294967296,16,64", "the size must be below 2147483648 bytes"),
     ],
 )
 def test_a_cache_that_valgrind_refuses_is_refused_before(text: str, problem: str) -> None:

@@ -53,12 +53,8 @@ def test_the_first_colon_ends_the_qualified_name(text: bytes, expected: tuple[st
 @pytest.mark.parametrize(
     "line",
     [
-        b"",
-        b"10 b",
         b"10 b JS:~f /x.js:1",
         b"zz b py::f:/x.py",
-        b"-1 b py::f:/x.py",
-        b"1" * 17 + b" b py::f:/x.py",
         b"10 b py::nocolon",
         b"\xff\x00\x01",
     ],

