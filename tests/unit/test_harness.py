@@ -785,23 +785,17 @@ def test_node_is_given_only_flags_that_it_has(known: str, flags: list[str]) -> N
     assert [*found.command[: found.command.index("--import")]] == ["node", "--single-threaded", "--predictable", *flags]
 
 
-def test_lines_of_a_benchmark_that_look_like_a_list_are_not_one_and_what_cannot_be_an_argument_is_left_out() -> None:
-    names = ["a\u2028b", "half \ud800", "byte \udc80", "null \0", "n" * 100_001, "n" * 100_001]
-    lines = ['cg-bench: "a" or "b"', 'cg-bench: "\\x"', 'cg-bench: ["c"]', "cg-bench: 1", 'x cg-bench: "d"']
-    lines += [f"cg-bench: {json.dumps(name)}" for name in names] + ['cg-bench: "one\x85line"', 'cg-bench: "\u2029"']
+def test_a_name_of_javascript_that_cannot_be_an_argument_is_left_out() -> None:
+    names = ["a\u2028b", "half \ud800", "null \0"]
+    lines = [*(f"cg-bench: {json.dumps(name)}" for name in names), 'x cg-bench: "d"', 'cg-bench: "one\x85line"']
     Path("list").write_text("\n".join(lines), encoding="utf-8")
     on_path("node", f"[ $1 = --v8-options ] || cat {Path.cwd() / 'list'}")
     Path("cg-bench.toml").write_text('[[benchmark]]\ntinybench = "bench.mjs"\n', encoding="utf-8")
     said: list[str] = []
     environ = {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"}
     found = with_listed(load(Path("cg-bench.toml").absolute()), environ, Notices(write=said.append)).benchmarks
-    assert [spec.id for spec in found] == ["a\u2028b", "one\x85line", "\u2029"]
-    assert [text.split("toml:1: ")[1].split(" is left out")[0][:12] for text in said] == [
-        r"half \ud800",
-        r"byte \udc80",
-        r"null \x00",
-        *["n" * 12] * 2,
-    ]
+    assert [spec.id for spec in found] == ["a\u2028b", "one\x85line"]
+    assert [text.split("toml:1: ")[1].split(" is left out")[0] for text in said] == [r"half \ud800", r"null \x00"]
 
 
 @pytest.mark.parametrize(
