@@ -90,9 +90,7 @@ def test_files_that_are_no_baselines_are_not_listed(tree: Path) -> None:
     assert saved.names() == ["main"]
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "a/b", "/etc/passwd", "../x", "-x", ".x", "a b", "é", "a\n", "a" * 101]
-)
+@pytest.mark.parametrize("name", ["", "..", "a/b", "-x", "é", "a\n", "a" * 101])
 def test_a_name_that_leaves_the_folder_or_is_invalid_is_refused(tmp_path: Path, name: str) -> None:
     saved = Baselines.find(tmp_path)
     assert not saved.exists(name)

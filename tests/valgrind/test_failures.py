@@ -246,45 +246,6 @@ def test_an_earlier_result_survives_a_failed_run(cg_bench: CgBench, compile_c: C
     assert json.loads(output.read_text()) == {"earlier": True}
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--D1", "32768"], ["--D1", "SIZE,ASSOCIATIVITY,LINE_SIZE"]),
-        (["--D1", "0,8,64"], ["--D1 0,8,64", "positive"]),
-        (["--I1", "32768,8,48"], ["power of two"]),
-        (["--I1", "32768,8,8"], ["at least 16"]),
-        (["--LL", "8388607,16,64"], ["number of sets"]),
-        (["--LL", "1e6,16,64"], ["--LL"]),
-        (["--LL", "99999999999999999999,16,64"], ["--LL"]),
-        (["--model", "l1+5ll"], ["model"]),
-        (["--env", "=x"], ["--env"]),
-        (["--env", "TMPDIR=/tmp"], ["TMPDIR"]),
-        (["--stdin", "no-such-file"], ["--stdin", "no-such-file"]),
-    ],
-)
-def test_an_option_that_makes_no_sense(cg_bench: CgBench, options: list[str], words: list[str]) -> None:
-    assert_failed(cg_bench, cg_bench.run("true", options=options), USAGE, *words)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--repeat", "0"],
-        ["--warmup", "-1"],
-        ["--timeout", "soon"],
-        ["--timeout", "0"],
-        ["--format", "xml"],
-        ["--colour"],
-    ],
-)
-def test_an_option_that_cannot_be_read(cg_bench: CgBench, options: list[str]) -> None:
-    finished = cg_bench.run("true", options=options)
-    assert finished.code == USAGE
-    assert options[0] in finished.stderr
-    assert "Traceback" not in finished.stderr
-    assert finished.result is None
-
-
 def test_no_command_at_all(cg_bench: CgBench) -> None:
     finished = cg_bench("run")
     assert finished.code == USAGE
