@@ -15,7 +15,6 @@ from contextlib import suppress
 
 from cachegrind_bench.hermetic.kernel import descriptor_of
 
-_MOST_ARGUMENTS, _MOST_BYTES = 10_000, 6 << 20  # three quarters of 8 MiB (fs/exec.c, bprm_set_stack_limit)
 _THREADS, _STARTED = 17, 19  # places of num_threads and starttime (fields 20 and 22) behind the name in /proc/PID/stat
 
 
@@ -57,16 +56,10 @@ def peek_string(thread: int, address: int) -> bytes:
 
 
 def strings(thread: int, address: int) -> list[str]:
-    """Read a list of strings, such as the arguments of an exec: as many as the kernel would take."""
+    """Read a list of strings, such as the arguments of an exec."""
     found: list[str] = []
-    left = _MOST_BYTES
-    while len(found) < _MOST_ARGUMENTS and left > 0:
-        (pointer,) = struct.unpack("=Q", peek(thread, address, 8))
-        if not pointer:
-            break
-        text = peek_string(thread, pointer)
-        found.append(os.fsdecode(text))
-        left -= len(text)
+    while (pointer := struct.unpack("=Q", peek(thread, address, 8))[0]) != 0:
+        found.append(os.fsdecode(peek_string(thread, pointer)))
         address += 8
     return found
 

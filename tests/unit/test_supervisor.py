@@ -17,7 +17,6 @@ from cachegrind_bench.hermetic.file_trace import Recorder
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.hermetic.orders import Clock, Command, Orders
-from cachegrind_bench.hermetic.process_memory import strings
 from cachegrind_bench.hermetic.scheduling import Scheduling
 from cachegrind_bench.hermetic.supervisor import Supervisor, _RefuseError
 
@@ -259,10 +258,3 @@ def test_a_programs_memory_is_listed_without_that_of_valgrind() -> None:
     listed = b"".join([*program[:3], *valgrind, *program[3:]])
     assert maps_without_tool(listed, tool, 0x108800) == b"".join(program)
     assert maps_without_tool(listed, tool, 0x58001800) is None  # Valgrind itself asks
-
-
-def test_of_arguments_that_no_kernel_takes_some_megabytes_are_read() -> None:
-    text = ctypes.create_string_buffer(b"a" * 65_000)
-    pointers = (ctypes.c_void_p * 10_001)(*[ctypes.addressof(text)] * 10_000)
-    found = strings(os.getpid(), ctypes.addressof(pointers))
-    assert 6_000_000 < sum(map(len, found)) < 7_000_000
