@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.measure.session import ValgrindSetup
 
-# Of a program that lists benchmarks: one that lists without end is wrong.
+# That are kept of what a program lists, and read of a file of a project.
 LISTING_BYTES = 1 << 24
 _LISTING_MS = 600_000
 _TAIL_BYTES, _SHOWN = 4096, 80
@@ -221,22 +221,13 @@ def ask(
         hint = "build it; with a 'setup' in its table that does, 'ab' can measure other commits, too"
         raise MeasurementError(f"{place}: there is no program {command[0]}", hint=hint)
     seconds = None if builds else max(entry.each.timeout_ms or 0, _LISTING_MS) / 1000
-    written = 0
     run = _Watched(note, shortened(" ".join(command), _SHOWN) if builds else command[0])
-
-    def count(chunk: bytes) -> None:
-        nonlocal written
-        written += len(chunk)
-        if written > LISTING_BYTES:
-            raise MeasurementError(f"{place}: {command[0]} wrote more than {LISTING_BYTES:,} bytes as a list")
-        run.take(chunk)
-
     done = process.run(
         command,
         env=environ,
         cwd=folder,
         timeout=seconds,
-        echo=count,
+        echo=run.take,
         waiting=run.look,
         keep_output_limit=LISTING_BYTES,
         guarded=True,
