@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import marshal
 import os
-import stat
 import struct
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -104,8 +103,8 @@ def storable(text: str) -> str:
 
 
 def take_order(path: str) -> Any:
-    """Read an order, without waiting for a writer where a test has put a pipe. FileNotFoundError if it is not there."""
-    with Real.open(Real.open_number(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+    """Read an order. FileNotFoundError if it is not there."""
+    with Real.open(path, "rb") as file:
         return marshal.load(file)
 
 
@@ -133,11 +132,8 @@ def put_report(path: str, report: Any) -> None:
 
 
 def put_current(path: str, *numbers: int) -> None:
-    """Write numbers in a constant length, and in a constant way (marshal keeps book of objects that come twice).
-
-    OSError, and no waiting, where a test has put a pipe there.
-    """
-    file = Real.open_number(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    """Write numbers in a constant length, and in a constant way (marshal keeps book of objects that come twice)."""
+    file = Real.open_number(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
         Real.write(file, b"".join([number.to_bytes(4, "little", signed=True) for number in numbers]))
     finally:
@@ -145,13 +141,13 @@ def put_current(path: str, *numbers: int) -> None:
 
 
 def take_current(path: str) -> tuple[int, ...] | None:
-    """Read three numbers; None if they are not there, or not yet, or a test has put anything else there."""
+    """Read three numbers; None if they are not there, or not yet."""
     try:
-        file = Real.open_number(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = Real.open_number(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        return struct.unpack("<3i", Real.read(file, 13)) if stat.S_ISREG(Real.stat(file).st_mode) else None
+        return struct.unpack("<3i", Real.read(file, 13))
     except (OSError, struct.error):
         return None
     finally:

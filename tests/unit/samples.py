@@ -26,7 +26,6 @@ from cachegrind_bench.model.result import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 # The vector of DESIGN.md §3: L1 1778, LL 10, RAM 53, and a score of 3418.
 VECTOR = Counts(Ir=1353, Dr=255, Dw=233, I1mr=51, D1mr=12, D1mw=0, ILmr=50, DLmr=3, DLmw=0)
@@ -131,17 +130,6 @@ def failed_benchmark(**changes: Any) -> Benchmark:
             **changes,
         }
     )
-
-
-def nest(folder: Path, depth: int) -> None:
-    """Make folders within folders, deeper than a path can be long."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    for _ in range(depth):
-        os.mkdir("d", dir_fd=descriptor)
-        inner = os.open("d", os.O_RDONLY, dir_fd=descriptor)
-        os.close(descriptor)
-        descriptor = inner
-    os.close(descriptor)
 
 
 def run_without_rights(code: str, *arguments: str) -> str:

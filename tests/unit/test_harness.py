@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import zipfile
 from pathlib import Path
@@ -20,7 +19,6 @@ from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.measure.iterations import reported
 from cachegrind_bench.render import listings
-from cachegrind_bench.startup import removal
 from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.selection import with_listed
 from cachegrind_bench.valgrind.options import Loop
@@ -526,18 +524,6 @@ def test_a_script_of_tinybench_is_what_follows_options_of_node_and_their_values(
     assert tinybench._script(["-r", "x", "--no-warnings", "b.mjs", "c"]) == "b.mjs"
     with pytest.raises(UsageError, match="npx starts Node itself"):
         protocol.entry_of("tinybench", ["npx", "tsx", "b.ts"], Path.cwd())
-
-
-def test_a_project_with_folders_in_folders_is_looked_through(tmp_path: Path) -> None:
-    (tmp_path / "go.mod").touch()
-    for _ in range(1500):
-        os.mkdir("x")
-        os.chdir("x")
-    os.chdir(tmp_path)
-    assert protocol.harness_of("go").detect(tmp_path) == ()
-    Path("x/x/a_test.go").write_text("func BenchmarkX(b *testing.B) {}", encoding="utf-8")
-    assert protocol.harness_of("go").detect(tmp_path) == ("./...",)
-    removal.empty_folder(str(tmp_path))
 
 
 def test_files_of_vitest_are_not_looked_for_in_installed_packages() -> None:

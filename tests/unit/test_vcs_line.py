@@ -27,7 +27,7 @@ from cachegrind_bench.vcs.git import Git, untracked_folders
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, own_folder, worktree
 from tests.unit.repositories import PATH, Repository, git_environment, hanging_at
-from tests.unit.samples import nest, run_without_rights
+from tests.unit.samples import run_without_rights
 from tests.unit.stored import NAMES, RECORDS
 
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
@@ -573,16 +573,6 @@ def test_the_place_of_another_machine_is_left_alone(repository: Repository, tmp_
         pass
     assert (tmp_path / "cg-bench.x" / "tree" / ".git").exists()
     assert repository.git("worktree", "list").count("\n") == 2
-
-
-def test_a_worktree_with_folders_too_deep_for_paths_and_recursion_is_removed(
-    repository: Repository, tmp_path: Path
-) -> None:
-    sha = repository.commit()
-    for _ in range(2):
-        with worktree(revisions(repository), sha, tmp_path / "tree") as tree:
-            nest(tree, 3000)
-        assert not tree.exists()
 
 
 @pytest.mark.parametrize("goes", [True, False])
