@@ -16,7 +16,6 @@ from cachegrind_bench.valgrind.out_format import DAMAGED_HINT, NOBODY, UNWANTED,
 Named = tuple[bytes, str, str, str | None]  # a function: the value of its line, its name, object and file
 _MANY = 100_000  # lines that are kept at a time
 _HUNDREDTH = 100
-_LONGEST = 19  # digits of what Valgrind counts in 64 bits
 
 
 class CallRecords:
@@ -150,11 +149,11 @@ class CallRecords:
             kept.clear()
 
     def _counts(self, texts: list[bytes]) -> list[int]:
-        if texts and not (b"".join(texts).isdigit() and max(map(len, texts)) <= _LONGEST):
-            for at, text in enumerate(texts):
-                if not text.isdigit() or len(text) > _LONGEST:
-                    raise self._error(f"{decode(text[:80])!r} is not a number of calls, or what they cost", at)
-        return [*map(int, texts)]
+        try:
+            return [*map(int, texts)]
+        except ValueError:
+            at = next((at for at, text in enumerate(texts) if not text.isdigit()), 0)
+            raise self._error(f"{decode(texts[at][:80])!r} is not a number of calls or their cost", at) from None
 
     def _error(self, message: str, at: int) -> FileFormatError:
         return FileFormatError(message, path=self._path, line=self._numbers[at], hint=DAMAGED_HINT)

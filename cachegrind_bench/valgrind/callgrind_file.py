@@ -34,6 +34,7 @@ from cachegrind_bench.valgrind.out_format import (
     decode,
     event_names,
     expand,
+    line_number,
     reading,
     shown,
     unescaped,
@@ -298,11 +299,7 @@ class _Reader:
             if name == "Trigger":
                 self._trigger = text
             return
-        if key in self._header:
-            raise self._error(f"a second `{decode(key)}:` line in one part", hint=DAMAGED_HINT)
         self._header[key] = value
-        if key in {b"pid", b"part", b"thread"} and (not value.isdigit() or len(value) > 18):
-            raise self._error(f"{decode(value[:80])!r} in the header of this part is not a number", hint=DAMAGED_HINT)
         if key == b"cmd":
             self._command_line = decode(unescaped(value.removeprefix(b"  ")))
         elif key == b"events":
@@ -333,7 +330,7 @@ class _Reader:
                 events=self._events,
                 summary=totals,
                 profile=self._table.profile(totals, line=self._line, label="totals:"),
-                part=int(self._header.get(b"part", b"1")),
+                part=line_number(self._header.get(b"part", b"")) or 1,
                 trigger=self._trigger,
                 header_summary=self._table.read(self._header.get(b"summary", b"").split(), self._line),
                 calls=None if self._calls is None else self._calls.graph(),

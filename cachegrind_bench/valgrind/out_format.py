@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from operator import add
 from pathlib import Path
@@ -44,8 +44,8 @@ def decode(text: bytes) -> str:
 
 
 def line_number(text: bytes) -> int | None:
-    """Return the number of a source line; None for anything else, or more than any source has."""
-    return int(text) if text.isdigit() and len(text) < 10 else None
+    """Return the number of a source line; None for anything else."""
+    return int(text) if text.isdigit() else None
 
 
 def shown(path: Path) -> str:
@@ -70,8 +70,6 @@ def event_names(text: bytes, *, path: str, line: int) -> tuple[str, ...]:
     names = tuple(decode(text).split())
     if not names:
         raise FileFormatError("the `events:` line does not name any event", path=path, line=line)
-    if len(set(names)) != len(names):
-        raise FileFormatError("the `events:` line names an event twice", path=path, line=line)
     return names
 
 
@@ -86,14 +84,15 @@ class CostTable:
 
     def read(self, tokens: Sequence[bytes], line: int) -> tuple[int, ...]:
         """Read the counts of one line, exactly; missing ones at its end are zero, as both tools may leave them out."""
-        for token in tokens:
-            # Stricter than int(), which takes "1_0" and "+1"; cg_diff writes minus signs.
-            if not token.removeprefix(b"-").isdigit():
-                raise FileFormatError(f"{decode(token[:80])!r} is not a count", path=self._path, line=line)
-        if len(tokens) > len(self._events):
-            message = f"{len(tokens)} counts, but only {len(self._events)} events: {' '.join(self._events)}"
+        try:
+            counts = tuple(map(int, tokens))
+        except ValueError:
+            message = f"not a line of counts: {decode(b' '.join(tokens)[:80])!r}"
+            raise FileFormatError(message, path=self._path, line=line, hint=DAMAGED_HINT) from None
+        if len(counts) > len(self._events):
+            message = f"{len(counts)} counts, but only {len(self._events)} events: {' '.join(self._events)}"
             raise FileFormatError(message, path=self._path, line=line)
-        return self._padded(tuple(map(int, tokens)))
+        return self._padded(counts)
 
     def add(self, file: str, function: str, counts: tuple[int, ...], line: int = 0) -> tuple[int, ...]:
         """Add counts to a row, which may occur many times in a file; also return them."""
@@ -106,9 +105,9 @@ class CostTable:
     def add_lines(self, file: str, function: str, lines: Mapping[int, bytes], *, skip: int) -> tuple[int, ...]:
         """Add whole lines, given by line number, without their first `skip` columns; also return their sum."""
         columns = list(zip_longest(*map(bytes.split, lines.values()), fillvalue=b"0"))[skip:]
-        # In bulk when all is digits, since int() takes more than that.
-        if len(columns) <= len(self._events) and all(b"".join(column).isdigit() for column in columns):
-            return self.add(file, function, tuple([sum(map(int, column)) for column in columns]))
+        if len(columns) <= len(self._events):
+            with suppress(ValueError):  # which the line-by-line reader reports with its place
+                return self.add(file, function, tuple([sum(map(int, column)) for column in columns]))
         rows = [self.read(line.split()[skip:], number) for number, line in lines.items()]
         return self.add(file, function, tuple(map(sum, zip(*rows, strict=True))))
 

@@ -85,9 +85,7 @@ def test_an_inlined_file_is_that_of_its_callees_and_another_function_may_have_th
     [
         (b"calls=1 9\n1 1 20\n", "a call without"),
         (b"cfn=(2) work\ncalls=x 9\n1 1 20\n", "'x' is not a number"),
-        (b"cfn=(2) work\ncalls=1 9\n1 1 +20\n", "'+20' is not a number"),
         (b"cfn=(2) work\ncalls=1 9\n1 1 20\ncalls=1 9\n1 1 20\n", "a call without"),
-        (b"cfn=(2) work\ncalls=%b 9\n1 1 20\n" % (b"9" * 5000), "is not a number"),
     ],
 )
 def test_calls_that_cannot_be_are_an_error_with_its_line(calls: bytes, message: str) -> None:

@@ -168,13 +168,9 @@ def test_two_columns_of_positions_and_other_orders_of_events_are_understood(read
         (file_of("fn=(9)\n0x1 1\n", 1), "has no name yet"),
         (file_of("0x1 1\n", 1), "belongs to no function"),
         (file_of("fn=(1) 0x1000\n0x1 x\n", 1), "not a line of costs"),
-        (file_of("fn=(1) 0x1000\n0x1 -1\n", -1), "is negative"),
-        (file_of("fn=(1) 0x1000\n+q 1\n", 1), "not a line of costs"),
         (file_of("nonsense\n", 0), "not a line of a Callgrind out file"),
         (HEAD.replace("instr", "line") + "totals: 0\n", "no addresses"),
         (HEAD.replace("Ir Dr", "Dr") + "totals: 0\n", "no counts of Ir"),
-        (file_of(BODY, 100).replace("totals: 100", "totals: " + "9" * 5000), "add up to 100"),
-        (file_of(f"fn=(1) 0x1000\n0x1 {'9' * 5000}\n", 1), "not a line of costs"),
     ],
 )
 def test_a_damaged_file_is_an_error(read: Callable[..., PythonProfile], text: str, message: str) -> None:

@@ -144,7 +144,7 @@ def test_the_head_of_a_part_is_its_number_and_its_reason(tmp_path: Path) -> None
     assert part_head(tmp_path / "out.7.3") == PartHead(tmp_path / "out.7.3", 3, "--dump-before=fork")
 
 
-@pytest.mark.parametrize("text", ["", "part: x\nevents: Ir\n", f"part: {'9' * 5000}\n", "events: Ir\npart: 1\n"])
+@pytest.mark.parametrize("text", ["", "part: x\nevents: Ir\n", "events: Ir\npart: 1\n"])
 def test_a_part_without_a_number_is_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "out.7").write_text(text)
     with pytest.raises(FileFormatError, match="its part has no number"):
