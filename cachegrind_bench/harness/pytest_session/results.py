@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.call_graph import CallGraph
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
-MEASURED = "pytest/11"
+MEASURED = "pytest/12"
 _SPAWNING = ("posix_spawn", "__posix_spawn", "__spawn")  # glibc's, which begins a process as if it were a thread
 
 
