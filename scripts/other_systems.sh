@@ -46,6 +46,7 @@ in_namespaces='
     mount -t proc proc proc && mount --rbind -o ro /sys sys
     mount -t tmpfs -o mode=755 dev dev && mkdir dev/pts dev/shm && mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
     mount -t tmpfs shm dev/shm && ln -s pts/ptmx dev/ptmx && ln -s /proc/self/fd dev/fd
+    for one in stdin:0 stdout:1 stderr:2; do ln -s fd/${one#*:} dev/${one%:*}; done
     for one in null zero full random urandom tty; do touch dev/$one && mount --bind /dev/$one dev/$one; done
     pivot_root . . && umount -l . && cd /root/cachegrind-bench
     make test PYTEST_ARGS="$PYTEST_ARGS" && result=0 || result=$?
