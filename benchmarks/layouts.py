@@ -23,19 +23,20 @@ from unittest import mock
 from msgspec.structs import replace
 
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.measure.command import Command
-from cachegrind_bench.measure.plan import Plan, target_of
+from cachegrind_bench.measure.plan import Plan, execution_of
 from cachegrind_bench.measure.session import valgrind_setup
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.valgrind import runner as runner_module
-from cachegrind_bench.valgrind.options import Cache, Geometry, Tool
+from cachegrind_bench.valgrind.options import WHOLE, Cache, Geometry, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from cachegrind_bench.hermetic.environment import Layout
     from cachegrind_bench.model.metrics import Counts
-    from cachegrind_bench.valgrind.runner import Runner, Target
+    from cachegrind_bench.valgrind.runner import Runner
 
 SENSITIVE = (Path(__file__).resolve().parent.parent / "tests/data/programs/sensitive.c").read_text()
 QSORT = r"""
@@ -110,10 +111,10 @@ def programs(folder: Path) -> Iterator[Program]:
             yield Program(name=name, command=(os.path.realpath(found), str(script)))
 
 
-def target(program: Program, folder: Path) -> Target:
+def execution(program: Program, folder: Path) -> Execution:
     """Return what executes this program."""
     command = Command(typed=program.command, argv=program.command, executable=program.command[0])
-    return target_of(Plan(command=command, cwd=folder, environ={"PATH": "/usr/bin:/bin", "HOME": "/root"}))
+    return execution_of(Plan(command=command, cwd=folder, environ={"PATH": "/usr/bin:/bin", "HOME": "/root"}))
 
 
 def only(moved: str) -> Callable[[int], Layout]:
@@ -140,13 +141,13 @@ def spreads(counts: Sequence[Counts]) -> str:
     return " | ".join(spread(column) for column in columns)
 
 
-def in_layouts(runner: Runner, target: Target, meaning: Callable[[int], Layout], number: int) -> list[Counts]:
+def in_layouts(runner: Runner, execution: Execution, meaning: Callable[[int], Layout], number: int) -> list[Counts]:
     """Measure in so many layouts, which mean this."""
     with mock.patch.object(runner_module, "layout", meaning):
-        return [counts_of(runner, replace(target, layout=layout)) for layout in range(number)]
+        return [counts_of(runner, execution._replace(layout=layout)) for layout in range(number)]
 
 
-def grown(runner: Runner, found: Sequence[tuple[Program, Target]], number: int) -> None:
+def grown(runner: Runner, found: Sequence[tuple[Program, Execution]], number: int) -> None:
     """Compare with heap and libraries one page higher, as where a library in front has grown, layout by layout."""
     print(f"\nHeap and libraries one page higher, in {number} layouts\n")
     print("| program | score, layout 0 | Ir, layout 0 | score, median | Ir, median | layouts where Ir rose | fell |")
@@ -178,9 +179,9 @@ def instructions(counts: Counts) -> int:
     return counts.Ir
 
 
-def counts_of(runner: Runner, target: Target) -> Counts:
+def counts_of(runner: Runner, execution: Execution) -> Counts:
     """Measure once."""
-    return runner.measure(target, Tool.CACHEGRIND).accounts.profile.counts()
+    return runner.measure(execution, WHOLE, Tool.CACHEGRIND).accounts.profile.counts()
 
 
 def table(title: str, name: str) -> None:
@@ -201,20 +202,20 @@ def main() -> None:
             ) as ready:
                 table(f"Spread over {number} layouts, {title}", "moved")
                 for program in found:
-                    wanted = replace(target(program, cwd), cpu=ready.cpu)
+                    wanted = execution(program, cwd)._replace(cpu=ready.cpu)
                     for moved in (STACK, HEAP, BOTH) if geometry == Geometry() else (HEAP,):
                         row = spreads(in_layouts(ready.runner, wanted, only(moved), number))
                         print(f"| {program.name} | {moved} | {row} |", flush=True)
         with valgrind_setup(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
             echo=lambda _: None
         ) as ready:
-            wanted_of = [(program, replace(target(program, cwd), cpu=ready.cpu)) for program in found]
+            wanted_of = [(program, execution(program, cwd)._replace(cpu=ready.cpu)) for program in found]
             grown(ready.runner, wanted_of, number)
             table("Not taken: settings of the C library, in 8 steps and against none", "setting")
             for program, plain in wanted_of:
                 for setting, values in ALLOCATOR.items():
                     tuned = [
-                        replace(plain, variables={**plain.variables, "GLIBC_TUNABLES": f"{setting}={value}"})
+                        plain._replace(variables={**plain.variables, "GLIBC_TUNABLES": f"{setting}={value}"})
                         for value in values
                     ]
                     row = spreads([counts_of(ready.runner, item) for item in (plain, *tuned)])

@@ -16,7 +16,7 @@ from cachegrind_bench.hermetic.program import become
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cachegrind_bench.hermetic.orders import Orders
+    from cachegrind_bench.hermetic.execution import Execution
 
 _ENDED = "the launcher's child ended before it could start the program"
 
@@ -24,13 +24,13 @@ _ENDED = "the launcher's child ended before it could start the program"
 class Child(NamedTuple):
     """The child just before its exec, and the link to it, which closes at the exec.
 
-    `orders` have no `places` where it could not have them. `unsealed` has the reasons of the parts of the seal that could not be
+    `execution` has no `places` where it could not have them. `unsealed` has the reasons of the parts of the seal that could not be
     pinned. `base` covers /mnt, while files are at their constant paths. `failure` says why there will be no exec.
     """
 
     pid: int
     link: socket.socket
-    orders: Orders
+    execution: Execution
     unsealed: dict[str, str]
     levels: tuple[Level, ...] = ()
     base: int | None = None
@@ -44,31 +44,31 @@ class Child(NamedTuple):
         return marshal.loads(data)[0] if data else None
 
 
-def start_child(orders: Orders, *, pinned: bool, reap: Callable[[], object]) -> Child:
+def start_child(execution: Execution, *, pinned: bool, reap: Callable[[], object]) -> Child:
     """Fork the child. If it cannot have a mount namespace of its own, `reap` it and fork one that does without."""
-    why = orders.keep_place
+    why = execution.keep_place
     while True:
         levels: tuple[Level, ...] = ()
         try:
-            levels = levels_of(orders.places) if orders.places else ()
+            levels = levels_of(execution.places) if execution.places else ()
         except OSError as error:
             why = f"{error.filename or ''}: {error.strerror}".removeprefix(": ")
-            orders = orders._replace(placed=None, places=())
+            execution = execution._replace(placed=None, places=())
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
             ours.close()
-            become(orders, theirs, levels, pinned=pinned)
+            become(execution, theirs, levels, pinned=pinned)
         theirs.close()
         data, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 2)
         message: str | list[str] | dict[str, str] = marshal.loads(data) if data else [_ENDED]
         if isinstance(message, list):  # no such input file or working directory
-            return Child(pid, ours, orders, {}, failure=message[0])
+            return Child(pid, ours, execution, {}, failure=message[0])
         if isinstance(message, dict):
-            base = descriptors.pop(0) if orders.places else None
-            unsealed = message if orders.places else {**message, "place": why}
+            base = descriptors.pop(0) if execution.places else None
+            unsealed = message if execution.places else {**message, "place": why}
             listener = descriptors[0] if descriptors else None
-            return Child(pid, ours, orders, unsealed, levels, base, listener)
+            return Child(pid, ours, execution, unsealed, levels, base, listener)
         reap()
         ours.close()
-        why, orders = message, orders._replace(placed=None, places=())
+        why, execution = message, execution._replace(placed=None, places=())

@@ -11,8 +11,8 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.execution import Clock
     from cachegrind_bench.hermetic.images import Process
-    from cachegrind_bench.hermetic.orders import Clock
 
 # Answered when the clock is pinned. clock_getres and adjtimex stay the kernel's: they describe it, and give no time.
 CALLS = ("clock_gettime", "gettimeofday", "time", "times", "getrusage")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from cachegrind_bench.hermetic import process_memory
-from cachegrind_bench.hermetic.orders import Image, Orders
+from cachegrind_bench.hermetic.execution import Execution, Image
 
 
 class Process:
@@ -36,9 +36,9 @@ class ProcessTable:
     With `forks_alike` each child has the random bytes of a first child, so that they do not depend on its siblings.
     """
 
-    def __init__(self, root: int, orders: Orders) -> None:
+    def __init__(self, root: int, execution: Execution) -> None:
         self.images: list[Image] = []
-        self._root, self._orders = root, orders
+        self._root, self._execution = root, execution
         self._aside = 0
         self._processes: dict[int, Process] = {}
         self._meet(root)
@@ -57,18 +57,18 @@ class ProcessTable:
         parent = 0 if pid == self._root else process_memory.parent_of(pid)
         origin = self._processes.get(parent)
         if origin is None:
-            stream, path, argv, born = self._orders.seed, "", [], 0
+            stream, path, argv, born = self._execution.seed, "", [], 0
             if pid != self._root:  # its parent has ended already
                 stream += b"/orphan"
         else:
             # The how manieth child it is makes its random bytes its own, and the same in every run.
-            number = 0 if self._orders.forks_alike else origin.forks
+            number = 0 if self._execution.forks_alike else origin.forks
             stream, path, argv = origin.stream + b"/%d" % number, origin.image.path, origin.image.argv
-            born = 0 if self._orders.forks_alike else origin.forked_at
+            born = 0 if self._execution.forks_alike else origin.forked_at
         image = Image(pid, path, argv, parent, forked=pid != self._root)
         self.images.append(image)
         process = Process(stream, image, born)
-        if origin is not None and not self._orders.forks_alike:
+        if origin is not None and not self._execution.forks_alike:
             process.jumped_ns = origin.jumped_ns
         self._processes[pid] = process
         return process
@@ -100,20 +100,22 @@ class ProcessTable:
         """Note that a process is about to execute another program (which may fail)."""
         pid = process_memory.group_of(thread)
         process = self._meet(pid)
-        if self._orders.tool is None:
+        if self._execution.tool is None:
             # Native: nothing says whether this exec will succeed (a search along PATH tries many): the last one counts.
             command = process_memory.strings(thread, argv_address)
             command[:1] = [os.fsdecode(process_memory.peek_string(thread, path_address))]
             self._note(process, command)
             return
-        if process_memory.executing(thread) == self._orders.tool:
+        if process_memory.executing(thread) == self._execution.tool:
             # Valgrind executes its launcher with its own options and then the program and its arguments.
             process.pending = process_memory.program_of(process_memory.strings(thread, argv_address))
             self._set_aside(pid, process.image)
         elif process.pending is not None:  # the launcher executes the tool: the exec before it succeeded
             self._replace(process, pid, process.pending)
             image = os.path.basename(os.fsdecode(process_memory.peek_string(thread, path_address)))
-            process.image.foreign = image != self._orders.tool  # that of 32-bit programs, whose calls pass the filter
+            process.image.foreign = (
+                image != self._execution.tool
+            )  # that of 32-bit programs, whose calls pass the filter
         else:
             if not process.image.argv:
                 self._note(process, process_memory.program_of(process_memory.strings(thread, argv_address)))
@@ -130,9 +132,9 @@ class ProcessTable:
     def _set_aside(self, pid: int, image: Image) -> None:
         """Rename this image's out files, which the next image of the process, numbering anew, would overwrite."""
         number = next(index for index, known in enumerate(self.images) if known is image)
-        for name in os.listdir(self._orders.out):
+        for name in os.listdir(self._execution.out):
             if name == f"out.{pid}" or name.startswith(f"out.{pid}."):
-                os.rename(f"{self._orders.out}/{name}", f"{self._orders.out}/image{number}.{self._aside}.{name}")
+                os.rename(f"{self._execution.out}/{name}", f"{self._execution.out}/image{number}.{self._aside}.{name}")
         self._aside += 1
 
     def finish(self) -> None:
@@ -142,7 +144,7 @@ class ProcessTable:
 
     def _settle(self, pid: int, process: Process) -> None:
         """Take the last exec of a native process that has ended for one that succeeded: nothing says otherwise."""
-        if self._orders.tool is None and process.pending is not None:
+        if self._execution.tool is None and process.pending is not None:
             self._replace(process, pid, process.pending)
 
     def _replace(self, process: Process, pid: int, command: list[str]) -> None:

@@ -1,6 +1,6 @@
-"""Starts the launcher for one execution, hands it its orders, copies the program's output, and reads the report.
+"""Starts the launcher, hands it an execution, copies the program's output, and reads the report.
 
-The other side of the pipe is `launcher`, and what goes through it is in `orders`. Knows nothing of Valgrind beyond the name
+The other side of the pipe is `launcher`, and what goes through it is in `execution`. Knows nothing of Valgrind beyond the name
 of its tool's image.
 """
 
@@ -12,7 +12,6 @@ import selectors
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.orders import Clock, Image, Orders, Report, packed, read_report, write_all
+from cachegrind_bench.hermetic.execution import Clock, Execution, Image, Output, Report, packed, read_report, write_all
 from cachegrind_bench.hermetic.place import NOWHERE, Restored, Translation
 from cachegrind_bench.interruption import Cancel, cancellation, held
 
@@ -43,19 +42,10 @@ PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
 FAST_CLOCK = PINNED_CLOCK._replace(step_ns=1000 * 10**9)
 
 
-class Output(StrEnum):
-    """What the program's stdout is; runs always use a pipe, the noise hunter tries the others."""
-
-    PIPE = "pipe"
-    FILE = "file"
-    NULL = "null"
-    TERMINAL = "terminal"
-
-
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How an execution ended. `unsealed` gives the reason for each part of the seal that was refused.
 
-    `libraries` are the names of the shared libraries it found by the loader's cache, if the orders named none.
+    `libraries` are the names of the shared libraries it found by the loader's cache, if the execution named none.
     `images` lists every program that ran, as far as system calls were supervised (else None); `leftover` counts the
     processes that had to be killed after the program itself had ended. `recording` is there if it was asked for.
     """
@@ -75,13 +65,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     unfit: str = ""  # why this program cannot be measured at a constant path
 
 
-def launch(orders: Orders, scratch: Scratch, *, echo: Callable[[bytes], None], output: Output = Output.PIPE) -> Outcome:
+def launch(execution: Execution, scratch: Scratch, *, echo: Callable[[bytes], None]) -> Outcome:
     """Execute once; `echo` gets what the program writes. MeasurementError if it could not even be started.
 
     When this process is interrupted or killed, the launcher ends the program with all its descendants.
     """
-    if orders.places:
-        echo = Restored(Translation(orders.places), echo)
+    if execution.places:
+        echo = Restored(Translation(execution.places), echo)
     with ExitStack() as stack:
         report_in, report_out = os.pipe()
         stack.callback(os.close, report_in)
@@ -94,9 +84,10 @@ def launch(orders: Orders, scratch: Scratch, *, echo: Callable[[bytes], None], o
         finally:
             os.close(report_out)  # the launcher has one of its own
         sinks = {child.stdout: True, child.stderr: True, report_in: False}
-        orders = orders._replace(stdout=_redirect(output, scratch, stack, sinks), scratch=str(scratch.path))
+        stdout = _redirect(execution.output, scratch, stack, sinks)
+        execution = execution._replace(stdout=stdout, scratch=str(scratch.path))
         with suppress(BrokenPipeError):  # it died: the missing report says so
-            write_all(child.stdin, packed(orders))
+            write_all(child.stdin, packed(execution))
         tail, data = _pump(sinks, report_in, echo)
         if isinstance(echo, Restored):
             echo.finish()
@@ -105,7 +96,7 @@ def launch(orders: Orders, scratch: Scratch, *, echo: Callable[[bytes], None], o
     if report is None:
         text = tail.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
         raise MeasurementError(f"the launcher process ended without a report{': ' + text if text else ''}")
-    return _outcome(report, orders, tail)
+    return _outcome(report, execution, tail)
 
 
 def _redirect(output: Output, scratch: Scratch, stack: ExitStack, sinks: dict[int, bool]) -> str | None:
@@ -160,16 +151,16 @@ def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) ->
                     received += chunk
 
 
-def _outcome(report: Report, orders: Orders, tail: bytes) -> Outcome:
+def _outcome(report: Report, execution: Execution, tail: bytes) -> Outcome:
     if report.failure is not None:
-        raise process.NotExecutable(f"cannot execute {orders.command.argv[0]}: {report.failure}")
+        raise process.NotExecutable(f"cannot execute {execution.argv[0]}: {report.failure}")
     recorded: Recording | None = None
     if report.files is not None:
         from cachegrind_bench.hermetic.trace_notes import recording  # few executions are recorded
 
         recorded = recording(*report.files)
     status = report.status
-    places = Translation(orders.places) if report.placed else NOWHERE
+    places = Translation(execution.places) if report.placed else NOWHERE
     return Outcome(
         exit_status=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
         signal=os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,

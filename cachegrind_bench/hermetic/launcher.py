@@ -1,6 +1,6 @@
 """The small process between cg-bench and the program: it seals, executes and supervises the program, and ends its process tree.
 
-`launch` starts it as a Python of its own, without site packages. It reads its orders from stdin, which cg-bench holds open.
+`launch` starts it as a Python of its own, without site packages. It reads an execution from stdin, which cg-bench holds open.
 It ends every descendant some seconds after the program has ended, when the time-out is over, and when that pipe closes: then
 cg-bench was interrupted or is gone, so the launcher also removes the scratch directory. It is single-threaded while it forks, which
 is safe. Only the standard library, and little of it.
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, NoReturn
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.child import Child, start_child
 from cachegrind_bench.hermetic.descendants import kill_descendants, reap
+from cachegrind_bench.hermetic.execution import Execution, Report, packed, read_execution, write_all
 from cachegrind_bench.hermetic.file_trace import Recorder
 from cachegrind_bench.hermetic.neighbours import settle
-from cachegrind_bench.hermetic.orders import Orders, Report, packed, read_orders, write_all
 from cachegrind_bench.hermetic.place import Translation
 from cachegrind_bench.hermetic.scheduling import Scheduling
 from cachegrind_bench.hermetic.supervisor import Supervisor
@@ -36,12 +36,12 @@ _LONGEST_LOOK_S = 5.0  # after that, waits of others are looked after although a
 
 
 def main() -> None:
-    """Run one program by the orders on stdin and report on the descriptor named by the first argument."""
+    """Run the execution on stdin and report on the descriptor named by the first argument."""
     report_fd = int(sys.argv[1])
     os.set_inheritable(report_fd, False)
     lock = int(sys.argv[2])  # held for as long as we live: so long the scratch directory is ours
     os.set_inheritable(lock, False)
-    launch = _Launch(read_orders(0), lock)
+    launch = _Launch(read_execution(0), lock)
     try:
         report = launch.run()
     except BaseException:
@@ -72,7 +72,7 @@ def _interrupt(number: int, frame: object) -> None:
     """Do nothing but interrupt: a signal that is ignored would not."""
 
 
-def _remove_scratch(orders: Orders, lock: int) -> None:
+def _remove_scratch(execution: Execution, lock: int) -> None:
     """Remove the scratch directory, and the perf maps of the processes that have a log there.
 
     Not if cg-bench has removed the directory itself, and another run has made one of the same name.
@@ -80,30 +80,30 @@ def _remove_scratch(orders: Orders, lock: int) -> None:
     from cachegrind_bench.startup.removal import remove, remove_own_file  # here, as it is seldom needed
 
     with suppress(OSError):
-        if os.path.samestat(os.fstat(lock), os.lstat(orders.scratch)):
+        if os.path.samestat(os.fstat(lock), os.lstat(execution.scratch)):
             with suppress(OSError):
-                names = os.listdir(orders.out) if orders.perf_maps else []
+                names = os.listdir(execution.out) if execution.perf_maps else []
                 for pid in filter(str.isdecimal, [name.partition(".")[2] for name in names]):
                     remove_own_file(f"/tmp/perf-{pid}.map")  # noqa: S108 - where CPython writes them
-            remove(orders.scratch)
+            remove(execution.scratch)
 
 
 class _Launch:
     """One run: the child, its descendants and what is known of them."""
 
-    def __init__(self, orders: Orders, lock: int) -> None:
-        self.orders = orders
+    def __init__(self, execution: Execution, lock: int) -> None:
+        self.execution = execution
         self.lock = lock
         self.program = 0
         self.statuses: dict[int, int] = {}
         self.ended_ns = 0
         self.supervisor: Supervisor | None = None
-        self.recorder = Recorder(orders.scratch, Translation(orders.places)) if orders.record_files else None
+        self.recorder = Recorder(execution.scratch, Translation(execution.places)) if execution.record_files else None
         self.idle: Idle | None = None
         self.poll = select.poll()
-        patient = orders.tool is not None or not orders.pin_scheduling  # a probe only asks whether it may
-        self.scheduling = Scheduling(orders.cpu, wanted=orders.pin_scheduling, patient=patient)
-        self.orders = orders._replace(cpu=self.scheduling.cpu)
+        patient = execution.tool is not None or not execution.pin_scheduling  # a probe only asks whether it may
+        self.scheduling = Scheduling(execution.cpu, wanted=execution.pin_scheduling, patient=patient)
+        self.execution = execution._replace(cpu=self.scheduling.cpu)
 
     @property
     def status(self) -> int | None:
@@ -113,11 +113,11 @@ class _Launch:
     def run(self) -> Report:
         kernel.become_subreaper()
         wakeup = _wakeups()
-        if self.recorder is not None and self.orders.stdin:
-            self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.orders.stdin)), os.getpid())
+        if self.recorder is not None and self.execution.stdin:
+            self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.execution.stdin)), os.getpid())
         started_ns = time.monotonic_ns()
-        child = start_child(self.orders, pinned=self.scheduling.pinned, reap=lambda: self._reap(block=True))
-        self.program, self.orders, seal = child.pid, child.orders, child.unsealed
+        child = start_child(self.execution, pinned=self.scheduling.pinned, reap=lambda: self._reap(block=True))
+        self.program, self.execution, seal = child.pid, child.execution, child.unsealed
         failure = child.failure or self._attach(child)
         timed_out, leftover = False, 0
         if failure is None:
@@ -132,7 +132,7 @@ class _Launch:
         supervisor, recorder = self.supervisor, self.recorder
         if recorder is not None and supervisor is None:
             recorder.notes.give_up("its system calls cannot be followed here")
-        places = Translation(self.orders.places)
+        places = Translation(self.execution.places)
         wrote_beside, unfit = (False, "") if child.base is None else settle(child.levels, child.base, places)
         images = None if supervisor is None else [vars(image) for image in supervisor.finish()]
         return Report(
@@ -143,7 +143,7 @@ class _Launch:
             wall_ns=(self.ended_ns or time.monotonic_ns()) - started_ns,
             unsealed=seal if supervisor is None else {**supervisor.failures, **seal},
             images=images,
-            placed=bool(self.orders.places),
+            placed=bool(self.execution.places),
             wrote_beside=wrote_beside,
             unfit=unfit or ("" if supervisor is None else supervisor.unfit),
             files=None if recorder is None else (recorder.notes.incomplete, recorder.notes.as_list()),
@@ -156,13 +156,18 @@ class _Launch:
             table = kernel.architecture()
             assert table is not None  # noqa: S101 - the child could not have made a listener without one
             self.supervisor = Supervisor(
-                child.listener, table, self.orders, root=child.pid, recorder=self.recorder, scheduling=self.scheduling
+                child.listener,
+                table,
+                self.execution,
+                root=child.pid,
+                recorder=self.recorder,
+                scheduling=self.scheduling,
             )
             self.poll.register(child.listener, select.POLLIN)
-            if self.orders.cpu is not None:
+            if self.execution.cpu is not None:
                 # Move to the program's CPU: it waits while we answer, and waking another CPU takes three times as long.
                 with suppress(OSError):  # the seal reports it for the program
-                    os.sched_setaffinity(0, {self.orders.cpu})
+                    os.sched_setaffinity(0, {self.execution.cpu})
         self.poll.register(child.link, select.POLLIN)
         self.poll.register(0, select.POLLIN)
         while True:
@@ -180,7 +185,7 @@ class _Launch:
 
         Return whether the program timed out, and how many descendants were killed.
         """
-        timeout = self.orders.timeout_ms
+        timeout = self.execution.timeout_ms
         deadline = None if timeout is None else started_ns + timeout * 1_000_000
         running = True
         while True:
@@ -205,7 +210,7 @@ class _Launch:
             now = time.monotonic_ns()
             if self.status is not None and not self.ended_ns:
                 self.ended_ns = now
-                end = now + self.orders.grace_ms * 1_000_000
+                end = now + self.execution.grace_ms * 1_000_000
                 deadline = end if deadline is None else min(deadline, end)
             if deadline is not None and now >= deadline:
                 return self.status is None, self.end_tree()
@@ -241,7 +246,7 @@ class _Launch:
     def _leave(self) -> NoReturn:
         """End: stdin has closed, as cg-bench was interrupted or is gone."""
         self.end_tree()
-        _remove_scratch(self.orders, self.lock)
+        _remove_scratch(self.execution, self.lock)
         os._exit(1)
 
     def end_tree(self) -> int:

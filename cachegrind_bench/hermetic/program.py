@@ -14,8 +14,8 @@ import stat
 from collections.abc import Callable
 
 from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic.execution import Execution, Placed
 from cachegrind_bench.hermetic.neighbours import Level, link
-from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.place import BASE, BESIDE, ROOT, Pair
 from cachegrind_bench.hermetic.scheduling import become_program
 from cachegrind_bench.hermetic.syscall_filter import install_filter, traps
@@ -24,42 +24,42 @@ _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
 _MOST_ENTRIES = 64
 
 
-def become(orders: Orders, ours: socket.socket, levels: tuple[Level, ...], *, pinned: bool) -> None:
+def become(execution: Execution, ours: socket.socket, levels: tuple[Level, ...], *, pinned: bool) -> None:
     """Seal this process and execute the program; never returns. Failures go back over the socket.
 
-    With its first message go the folder that covers /mnt, if the orders have `places`, and the listener, if there is one.
+    With its first message go the folder that covers /mnt, if the execution has `places`, and the listener, if there is one.
     """
     seal: dict[str, str] = {}
     sent: list[int] = []
-    command = orders.placed or orders.command
+    command = execution.placed or Placed(execution.argv, execution.variables, execution.cwd)
     try:
         signal.set_wakeup_fd(-1)
         # All of them: what nohup or a shell's `&` left ignored would stay so, and Python asks for each at its start.
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        if orders.places:
+        if execution.places:
             try:
-                sent.append(_mount_at(orders.places, levels))
+                sent.append(_mount_at(execution.places, levels))
             except OSError as error:  # say why and end, as this process is of no more use
                 ours.sendall(marshal.dumps(error.strerror or str(error)))
                 os._exit(127)
         kernel.end_with_parent()
         os.setsid()
-        stdin = os.open(orders.stdin or os.devnull, os.O_RDONLY)
+        stdin = os.open(execution.stdin or os.devnull, os.O_RDONLY)
         os.dup2(stdin, 0)
         os.close(stdin)
-        if orders.stdout:
-            os.dup2(os.open(orders.stdout, os.O_WRONLY | os.O_NOCTTY), 1)
+        if execution.stdout:
+            os.dup2(os.open(execution.stdout, os.O_WRONLY | os.O_NOCTTY), 1)
         os.chdir(command.cwd)
-        if orders.sealed:
-            _pin(orders, seal, pinned=pinned)
-            listener = _install(orders, seal)
+        if execution.sealed:
+            _pin(execution, seal, pinned=pinned)
+            listener = _install(execution, seal)
             sent += [] if listener is None else [listener]
         socket.send_fds(ours, [marshal.dumps(seal)], sent)
         for descriptor in sent:
             os.close(descriptor)
-        os.execve(command.argv[0], command.argv, command.env)
+        os.execve(command.argv[0], command.argv, command.variables)
     except BaseException as error:  # noqa: BLE001 - a child must not run on as a second launcher
         try:
             ours.sendall(marshal.dumps([_reason(error, command) if isinstance(error, OSError) else repr(error)]))
@@ -67,7 +67,7 @@ def become(orders: Orders, ours: socket.socket, levels: tuple[Level, ...], *, pi
             os._exit(127)
 
 
-def _reason(error: OSError, command: Command) -> str:
+def _reason(error: OSError, command: Placed) -> str:
     """Return what went wrong, naming the file unless it is the program itself."""
     text = error.strerror or str(error)
     if error.filename == command.cwd:
@@ -75,12 +75,12 @@ def _reason(error: OSError, command: Command) -> str:
     return text if error.filename in (None, command.argv[0]) else f"{error.filename}: {text}"
 
 
-def _pin(orders: Orders, seal: dict[str, str], *, pinned: bool) -> None:
+def _pin(execution: Execution, seal: dict[str, str], *, pinned: bool) -> None:
     """Fix what differs from run to run: the CPU, who runs next on it, addresses, limits."""
-    if (cpu := orders.cpu) is not None:
+    if (cpu := execution.cpu) is not None:
         _seal("cpu", seal, lambda: os.sched_setaffinity(0, {cpu}))
     _seal("scheduling", seal, lambda: become_program(pinned=pinned and "cpu" not in seal))
-    if orders.aslr_off:
+    if execution.aslr_off:
         _seal("aslr", seal, kernel.disable_aslr)
     _seal("limits", seal, _set_limits)
 
@@ -103,12 +103,14 @@ def _set_limits() -> None:
         resource.setrlimit(name, (wanted, hard))
 
 
-def _install(orders: Orders, seal: dict[str, str]) -> int | None:
+def _install(execution: Execution, seal: dict[str, str]) -> int | None:
     table = kernel.architecture()
     if table is None:
         seal["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None
-    followed = traps(table, clock=orders.clock is not None, files=orders.record_files, moves=bool(orders.places))
+    followed = traps(
+        table, clock=execution.clock is not None, files=execution.record_files, moves=bool(execution.places)
+    )
     try:
         return install_filter(table, followed)
     except OSError as error:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
-from cachegrind_bench.hermetic.orders import NOT_ASKED, SHARED, STARVED
+from cachegrind_bench.hermetic.execution import NOT_ASKED, SHARED, STARVED
 from cachegrind_bench.hermetic.process_memory import descendants_of, fields_of_stat, parent_of
 
 # The lowest there are: above every ordinary process, and below whatever else on the machine is real-time.

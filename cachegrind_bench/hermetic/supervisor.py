@@ -34,8 +34,8 @@ from cachegrind_bench.hermetic.syscall_filter import AFFINITY, PLAIN_READING_MAS
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.execution import Execution, Image
     from cachegrind_bench.hermetic.file_trace import Recorder
-    from cachegrind_bench.hermetic.orders import Image, Orders
     from cachegrind_bench.hermetic.scheduling import Scheduling
 
 # linux/include/uapi/linux/seccomp.h: struct seccomp_notif, seccomp_notif_resp, seccomp_notif_addfd
@@ -59,23 +59,23 @@ class Supervisor:
         self,
         listener: int,
         table: Architecture,
-        orders: Orders,
+        execution: Execution,
         *,
         root: int,
         scheduling: Scheduling,
         recorder: Recorder | None,
     ) -> None:
         self.listener = listener
-        self._orders = orders
-        self._places = Translation(orders.places)
-        checkout = orders.checkout
+        self._execution = execution
+        self._places = Translation(execution.places)
+        checkout = execution.checkout
         # In files of Python's.
-        self._replaced = orders.places if checkout is None else checkout.replacements(orders.places)
+        self._replaced = execution.places if checkout is None else checkout.replacements(execution.places)
         # Reasons, by part of the seal that turned out not to hold.
         self.failures: dict[str, str] = {}
         self.unfit = ""  # see Report
         self._at_random_pinned = False
-        self._time = None if orders.clock is None else PinnedTime(orders.clock, orders.out)
+        self._time = None if execution.clock is None else PinnedTime(execution.clock, execution.out)
         self.waits: Waits | None = None
         self._recorder = recorder
         self._scheduling = scheduling
@@ -87,10 +87,10 @@ class Supervisor:
         self._libraries_by_path: dict[bytes, bytes] = {}
         self._names = {number: name for name, number in table.calls.items()}
         self._buffer = bytearray(_NOTIFICATION.size)
-        self._listings = Listings(table, orders.scratch, backwards=orders.elsewhere == fake_proc.DIRECTORIES)
+        self._listings = Listings(table, execution.scratch, backwards=execution.elsewhere == fake_proc.DIRECTORIES)
         if self._time is not None:
             self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
-        self._processes = ProcessTable(root, orders)
+        self._processes = ProcessTable(root, execution)
 
     def serve_one(self) -> None:
         """Receive one notification and answer it. OSError(EBADF) and the like end the service."""
@@ -215,13 +215,13 @@ class Supervisor:
         The tool asks for resource limits before it builds the program's stack. The bytes are the same for every image,
         so doing it again at the program's own calls changes nothing.
         """
-        if self._orders.tool is None or executing(thread) != self._orders.tool:
+        if self._execution.tool is None or executing(thread) != self._execution.tool:
             return
         with open(f"/proc/{thread}/auxv", "rb") as file:
             auxv = file.read()
         for kind, address in struct.iter_unpack("=QQ", auxv[: len(auxv) // 16 * 16]):
             if kind == _AT_RANDOM:
-                self._poke(ident, thread, address, hashlib.shake_128(self._orders.seed + b"AT_RANDOM").digest(16))
+                self._poke(ident, thread, address, hashlib.shake_128(self._execution.seed + b"AT_RANDOM").digest(16))
                 self._at_random_pinned = True
 
     def _open(self, ident: int, thread: int, address: int, flags: int) -> None:
@@ -276,7 +276,7 @@ class Supervisor:
             return self._library_cache()
         if self._time is None or name != fake_proc.UPTIME:
             boot_s = None if self._time is None else self._time.boot_s()
-            return fake_proc.substitute(name, self._orders.seed, boot_s, elsewhere=self._orders.elsewhere)
+            return fake_proc.substitute(name, self._execution.seed, boot_s, elsewhere=self._execution.elsewhere)
         if name in self._files:
             os.close(self._files.pop(name))
         descriptor = os.memfd_create("substitute", os.MFD_CLOEXEC)
@@ -287,13 +287,13 @@ class Supervisor:
         """Hand out a copy of a file of Python's that names folders as the program sees them, if this one does not."""
         if not path.startswith(b"/"):
             path = path_of(thread, "cwd") + b"/" + path
-        data = rewritten(path, self._places, self._replaced, self._orders.checkout)
+        data = rewritten(path, self._places, self._replaced, self._execution.checkout)
         if data is not None:
             self._hand_out(ident, data, flags)
 
     def _open_maps(self, ident: int, thread: int, address: int, flags: int) -> None:
         """Hand out a list of what a program has in memory without Valgrind's part."""
-        if self._orders.tool is None or executing(thread) != self._orders.tool:
+        if self._execution.tool is None or executing(thread) != self._execution.tool:
             return
         with open(f"/proc/{thread}/maps", "rb") as file:
             data = fake_proc.maps_without_tool(file.read(), os.fsencode(os.readlink(f"/proc/{thread}/exe")), address)
@@ -317,9 +317,9 @@ class Supervisor:
         except ValueError as error:
             raise OSError(errno.EBADMSG, str(error)) from error
         descriptor = os.memfd_create("libraries", os.MFD_CLOEXEC)
-        spare = fake_proc.PAGE if self._orders.elsewhere == fake_proc.LIBRARIES else 0
-        cache.write(descriptor, self._orders.libraries or (), spare=spare)
-        if self._orders.libraries is None:
+        spare = fake_proc.PAGE if self._execution.elsewhere == fake_proc.LIBRARIES else 0
+        cache.write(descriptor, self._execution.libraries or (), spare=spare)
+        if self._execution.libraries is None:
             self._libraries_by_path = cache.names_by_path()
         return descriptor
 
@@ -343,7 +343,7 @@ class Supervisor:
 
         OpenMP counts through the mask up to its CPU, and runs at the same time have different ones.
         """
-        if os.sched_getaffinity(thread) != {self._orders.cpu}:
+        if os.sched_getaffinity(thread) != {self._execution.cpu}:
             return False, 0
         if name == "getcpu":
             for address in filter(None, args[:2]):  # the number of the CPU, and that of its node
@@ -366,7 +366,7 @@ class Supervisor:
 
     def finish(self) -> list[Image]:
         """Return the programs that ran, and bring `failures` up to date, when all processes have ended."""
-        if self._orders.tool is not None and not self._at_random_pinned:
+        if self._execution.tool is not None and not self._at_random_pinned:
             self.failures.setdefault("randomness", "Valgrind made no call at which AT_RANDOM can be set")
         self._processes.finish()
         for image in self._processes.images:

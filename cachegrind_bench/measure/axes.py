@@ -1,6 +1,6 @@
 """The things the noise hunter changes, one at a time: what an axis is, and which executions try it.
 
-Knows targets, not results; what comes of the executions is judged in `verify`.
+Knows executions, not results; what comes of the executions is judged in `verify`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from msgspec.structs import replace
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.environment import layout
+from cachegrind_bench.hermetic.execution import Clock, Execution, Output
 from cachegrind_bench.hermetic.fake_proc import DIRECTORIES, LIBRARIES, LOCALES, USERS
-from cachegrind_bench.hermetic.launch import Output
-from cachegrind_bench.hermetic.orders import Clock
 from cachegrind_bench.hermetic.scratch import scratch
-from cachegrind_bench.measure.plan import Plan, target_of
+from cachegrind_bench.measure.plan import Plan, execution_of
 from cachegrind_bench.measure.session import SCRATCH_BASE
-from cachegrind_bench.valgrind.runner import Target
 
 REPEAT = "repeat"
 CLOCK = "clock"
@@ -47,7 +45,7 @@ class Axis(msgspec.Struct, frozen=True):
     """One thing to change. `pinned` if the seal keeps it the same in every `run`, so that counts may depend on it.
 
     `part` is the part of the seal without which the axis cannot be tried; `common` is set where nearly every program's
-    counts depend on it. `target` has the fields of a target that it changes, where no more is needed.
+    counts depend on it. `fields` has the fields of an execution that it changes, where no more is needed.
     """
 
     key: str
@@ -57,7 +55,7 @@ class Axis(msgspec.Struct, frozen=True):
     pinned: bool = False
     part: str | None = None
     common: bool = False
-    target: Mapping[str, Any] = {}
+    fields: Mapping[str, Any] = {}
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +64,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     That is the plain execution; or `reference`, and with `unless_plain` only where they differ from the plain one.
     """
 
-    targets: tuple[Target, ...]
-    reference: Target | None = None
+    executions: tuple[Execution, ...]
+    reference: Execution | None = None
     unless_plain: bool = False
 
 
@@ -79,37 +77,37 @@ AXES: tuple[Axis, ...] = (
          "give the variables it reads a fixed value: --env NAME=VALUE"),
     Axis("layout", "memory layout", f"stack {layout(_LAYOUT).stack} bytes lower, heap and libraries {layout(_LAYOUT).pages} pages higher",
          "every run has the same layout; --layouts shows what a change amounts to in any layout", pinned=True,
-         common=True, target={"layout": _LAYOUT}),
+         common=True, fields={"layout": _LAYOUT}),
     Axis(LIBRARIES, "installed libraries", "the loader's list of libraries one page longer, as after installing a package",
          "every run sees a list of the same size, which moves what is mapped after it; --layouts shows how much that matters",
-         pinned=True, part="files", common=True, target={"elsewhere": LIBRARIES}),
+         pinned=True, part="files", common=True, fields={"elsewhere": LIBRARIES}),
     Axis(LOCALES, "installed locales", "the archive of locales one page longer, as after adding a language",
          "every run sees an archive of the same size, which moves what is mapped after it; --layouts shows how much that matters",
-         pinned=True, part="files", common=True, target={"elsewhere": LOCALES}),
+         pinned=True, part="files", common=True, fields={"elsewhere": LOCALES}),
     Axis(USERS, "users", "40 more users and groups, before one's own",
          "every run sees root and its own user first; numbers instead of names need no list", pinned=True, part="files",
-         target={"elsewhere": USERS}),
+         fields={"elsewhere": USERS}),
     Axis(DIRECTORIES, "order of directories", "their entries listed backwards, as another file system may",
          "every run sees them in the order of their names; a list that is sorted has that order everywhere",
-         pinned=True, part="files", target={"elsewhere": DIRECTORIES}),
+         pinned=True, part="files", fields={"elsewhere": DIRECTORIES}),
     Axis(CWD, "working directory", "two levels deeper",
          "always measure from the same path, or keep the current directory's name out of the work"),
     Axis("place", "place", "the project at its real path, not at the constant one",
          "every run sees it at a constant path; --keep-place lets the program see the real one", pinned=True,
-         part="place", common=True, target={"keep_place": "verify tries it"}),
+         part="place", common=True, fields={"keep_place": "verify tries it"}),
     Axis("load", "CPU load", "busy loops on all CPUs at the same time",
          "something in it waits or races: give it one thread, and --pin-clock against timeouts"),
     Axis("cpu", "which CPU", "another CPU",
          "it asks which CPU it runs on; keep that out of the work", part="cpu"),
     Axis("scheduling", "scheduling", "threads that take turns as the kernel decides",
          "every run lets a thread run until it waits; counts depend on it less with one thread", pinned=True,
-         part="scheduling", target={"pin_scheduling": False}),
+         part="scheduling", fields={"pin_scheduling": False}),
     Axis("aslr", "ASLR", "address randomisation left on",
          "it computes with addresses (hashes of pointers, for one); the seal turns randomisation off", pinned=True,
-         part="aslr", target={"aslr_off": False}),
+         part="aslr", fields={"aslr_off": False}),
     Axis(RANDOM, "random stream", "other random bytes",
          "the seal gives the same random bytes to every run; a fixed seed in the program holds everywhere", pinned=True,
-         part="randomness", target={"seed": b"cg-bench verify"}),
+         part="randomness", fields={"seed": b"cg-bench verify"}),
     Axis(HASH_SEED, "hash seed", "PYTHONHASHSEED and PERL_HASH_SEED 1 instead of 0",
          "the seal sets both to 0; sort sets before iterating over them to depend on them less", pinned=True),
     Axis(CLOCK, "clock", "two pinned clocks: another day, another pace",
@@ -120,44 +118,44 @@ AXES: tuple[Axis, ...] = (
 # fmt: on
 
 
-def prepare(axis: Axis, plan: Plan, target: Target, stack: ExitStack) -> Trial | str:  # noqa: PLR0911 - a case for each axis
-    """Return the executions that try this axis on the plain `target`, or why it cannot be tried.
+def prepare(axis: Axis, plan: Plan, plain: Execution, stack: ExitStack) -> Trial | str:  # noqa: PLR0911 - a case for each axis
+    """Return the executions that try this axis on the `plain` one, or why it cannot be tried.
 
     What is set up for them lasts as long as `stack`.
     """
     match axis.key:
-        case "place" if target.keep_place:
+        case "place" if plain.keep_place:
             return "it sees its project at its real path anyway"
-        case "scheduling" if not target.pin_scheduling:
+        case "scheduling" if not plain.pin_scheduling:
             return "it is one thread, or several processes, and nothing chooses which of them runs next"
         case "environment":
             noise = {f"GITHUB_CG_BENCH_{number:02}": "verify/" * (number + 1) for number in range(_CI_VARIABLES)}
-            # Through all of what makes a target out of the caller's environment, as another CI run would.
-            varied = target_of(replace(plan, environ={"CI": "true", **noise, **plan.environ}))
-            return Trial(targets=(replace(target, variables=varied.variables),))
+            # Through all of what makes an execution out of the caller's environment, as another CI run would.
+            varied = execution_of(replace(plan, environ={"CI": "true", **noise, **plan.environ}))
+            return Trial(executions=(plain._replace(variables=varied.variables),))
         case "load":
             stack.enter_context(busy_cpus())
-            return Trial(targets=(target,))
+            return Trial(executions=(plain,))
         case "cpu":
-            others = sorted(os.sched_getaffinity(0) - {target.cpu})
-            return Trial(targets=(replace(target, cpu=others[0]),)) if others else "only one CPU may be used here"
+            others = sorted(os.sched_getaffinity(0) - {plain.cpu})
+            return Trial(executions=(plain._replace(cpu=others[0]),)) if others else "only one CPU may be used here"
         case "hash-seed":
-            return Trial(targets=(replace(target, variables={**target.variables, **dict.fromkeys(_SEEDS, "1")}),))
+            return Trial(executions=(plain._replace(variables={**plain.variables, **dict.fromkeys(_SEEDS, "1")}),))
         case "cwd":
             mirrors = deep_directory(plan.cwd, stack)
             if isinstance(mirrors, str):
                 return mirrors
-            shallow, deep = (replace(target, cwd=str(mirror)) for mirror in mirrors)
+            shallow, deep = (plain._replace(cwd=str(mirror)) for mirror in mirrors)
             # A mirror is made of links, which some programs follow at a cost: then mirror is compared with mirror.
-            return Trial(targets=(deep,), reference=shallow, unless_plain=True)
+            return Trial(executions=(deep,), reference=shallow, unless_plain=True)
         case "clock":
-            reference = replace(target, clock=FIRST_CLOCK) if target.clock is None else None
-            return Trial(targets=(replace(target, clock=SECOND_CLOCK),), reference=reference)
+            reference = plain._replace(clock=FIRST_CLOCK) if plain.clock is None else None
+            return Trial(executions=(plain._replace(clock=SECOND_CLOCK),), reference=reference)
         case "stdout":
             kinds = (Output.FILE, Output.NULL, Output.TERMINAL)
-            return Trial(targets=tuple(replace(target, output=kind) for kind in kinds))
+            return Trial(executions=tuple(plain._replace(output=kind) for kind in kinds))
         case _:
-            return Trial(targets=(replace(target, **axis.target),))
+            return Trial(executions=(plain._replace(**axis.fields),))
 
 
 _MOST_LOOPS = 256

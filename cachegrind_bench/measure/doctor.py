@@ -15,14 +15,15 @@ import msgspec
 from cachegrind_bench import process
 from cachegrind_bench.errors import CgBenchError, MeasurementError
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.kernel import architecture
 from cachegrind_bench.hermetic.machine import container_kind, number_in
 from cachegrind_bench.hermetic.scratch import Scratch, scratch
 from cachegrind_bench.measure.probe import probe
 from cachegrind_bench.measure.seal import PARTS
 from cachegrind_bench.measure.session import SCRATCH_BASE, default_cpu
-from cachegrind_bench.valgrind.options import Geometry, Tool
-from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
+from cachegrind_bench.valgrind.options import WHOLE, Geometry, Tool
+from cachegrind_bench.valgrind.runner import ValgrindRunner
 from cachegrind_bench.valgrind.tool import INSTALL, Valgrind, find, package_manager
 from cachegrind_bench.waiting import Waiting
 
@@ -214,7 +215,7 @@ def _fixes(part: str) -> tuple[str, ...]:
 def _measuring(directory: Scratch, environ: Mapping[str, str], found: Valgrind, path: str) -> Check:
     """Measure a tiny program twice: the proof of everything above."""
     program = process.which("true", path) or "/bin/true"
-    target = Target(
+    execution = Execution(
         argv=(program,),
         executable=program,
         variables=environment.compose(environ, environment.Request(values={}), {}),
@@ -224,7 +225,7 @@ def _measuring(directory: Scratch, environ: Mapping[str, str], found: Valgrind, 
     )
     runner = ValgrindRunner(valgrind=found, geometry=Geometry(), scratch=directory, echo=lambda _chunk: None)
     try:
-        first, second = (runner.measure(target, Tool.CACHEGRIND).accounts.profile for _ in range(2))
+        first, second = (runner.measure(execution, WHOLE, Tool.CACHEGRIND).accounts.profile for _ in range(2))
     except CgBenchError as error:
         return _bad("measuring", error, f"{program} could not be measured")
     if first == second:

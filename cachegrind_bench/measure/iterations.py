@@ -48,17 +48,18 @@ class _Counted(NamedTuple):
 
 def measure_iterations(executions: Executions) -> Benchmark:
     """Measure as planned. MeasurementError if the command fails or times out, or if no iteration can be counted."""
-    plan, runner, argv = executions.plan, executions.runner, executions.target.argv
+    plan, runner, argv = executions.plan, executions.runner, executions.execution.argv
     loop = plan.collect.loop
     assert loop is not None  # noqa: S101 - that is its scope
-    executions.target = replace(executions.target, argv=(*argv, *loop.native))
+    executions.execution = executions.execution._replace(argv=(*argv, *loop.native))
     executions.warm_up()
-    executions.target = replace(executions.target, argv=argv)
+    executions.execution = executions.execution._replace(argv=argv)
     found: list[_Counted] = []
 
     def execute(number: int) -> Measurement:
-        with executions.execution(len(found)) as target:
-            measurement = runner.measure(replace(target, argv=(*argv, *loop.words[number])), Tool.CALLGRIND)
+        with executions.prepared(len(found)) as execution:
+            counting = execution._replace(argv=(*argv, *loop.words[number]))
+            measurement = runner.measure(counting, plan.collected, Tool.CALLGRIND)
         seal_of(plan, measurement.outcome, executions.env)
         return measurement
 

@@ -9,13 +9,12 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.hermetic import environment
-from cachegrind_bench.hermetic.orders import Clock
+from cachegrind_bench.hermetic.execution import Clock, Execution
 from cachegrind_bench.hermetic.place import Checkout
 from cachegrind_bench.measure.command import Command, default_id
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
 from cachegrind_bench.region import VARIABLE as REGIONS_VARIABLE
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
-from cachegrind_bench.valgrind.runner import Target
 
 Progress = Callable[[str], object]  # shows what goes on from now
 
@@ -62,6 +61,13 @@ class Plan(Settings, frozen=True, kw_only=True):
         return environment.compose(self.environ, self.request, own)
 
     @property
+    def collected(self) -> Collect:
+        """What to count in each execution, and what to keep of it."""
+        # Callgrind counts calls even where it counts nothing else, and their instructions there only.
+        partly = self.call_tree and self.collect.scope in {Scope.REGIONS, Scope.TOGGLE}
+        return replace(self.collect, by_instruction=partly, lines=self.lines, calls=self.call_tree)
+
+    @property
     def schedule(self) -> tuple[int, ...]:
         """The memory layouts of the measured executions, in their order."""
         return tuple(layout for layout in range(self.layouts) for _ in range(self.repeat))
@@ -73,25 +79,20 @@ class Plan(Settings, frozen=True, kw_only=True):
         return self.id or default_id(self.command.typed, self.cwd) + inside
 
 
-def target_of(plan: Plan) -> Target:
+def execution_of(plan: Plan) -> Execution:
     """Return the execution that this plan asks for."""
-    # Callgrind counts calls even where it counts nothing else, and their instructions there only.
-    partly = plan.call_tree and plan.collect.scope in {Scope.REGIONS, Scope.TOGGLE}
-    return Target(
+    return Execution(
         argv=plan.command.argv,
-        begin=len(plan.command.argv) - len(plan.command.typed) + 1,
-        executable=plan.command.executable,
         variables=plan.variables,
         cwd=str(plan.cwd),
+        executable=plan.command.executable,
+        begin=len(plan.command.argv) - len(plan.command.typed) + 1,
         stdin=None if plan.stdin is None else str(plan.stdin),
         cpu=plan.cpu,
-        timeout_ms=plan.timeout_ms,
-        clock=plan.clock,
-        checkout=Checkout.of(plan.environ),
         keep_place="as --keep-place asks for" if plan.keep_place is True else plan.keep_place or "",
+        checkout=Checkout.of(plan.environ),
+        clock=plan.clock,
+        timeout_ms=plan.timeout_ms,
         ignore_status=plan.ignore_exit_status,
         held_back=tuple(environment.held_back(plan.environ, plan.request)),
-        lines=plan.lines,
-        calls=plan.call_tree,
-        collect=replace(plan.collect, by_instruction=True) if partly else plan.collect,
     )

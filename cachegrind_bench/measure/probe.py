@@ -12,9 +12,9 @@ from typing import Any
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.execution import SHARED, Execution, Placed
 from cachegrind_bench.hermetic.kernel import architecture
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Outcome, launch
-from cachegrind_bench.hermetic.orders import SHARED, Command, Orders
 from cachegrind_bench.hermetic.place import RUN, Translation
 from cachegrind_bench.hermetic.scratch import Scratch
 from cachegrind_bench.measure.seal import PARTS
@@ -81,16 +81,18 @@ def _sealed(scratch: Scratch, environ: Mapping[str, str], cpu: int | None) -> tu
     places = Translation(((str(scratch.path), RUN),))
     there = environment.pad(environment.translated(variables, places.seen), argv, sys.executable)
     heard = bytearray()
-    orders = Orders(
-        command=Command(argv, padded, "/"),
-        placed=Command(argv, there, "/"),
+    execution = Execution(
+        argv=argv,
+        variables=padded,
+        cwd="/",
+        placed=Placed(argv, there, "/"),
         places=places.pairs,
         cpu=cpu,
         pin_scheduling=True,
         clock=PINNED_CLOCK,
         timeout_ms=_TIMEOUT_MS,
     )
-    outcome = launch(orders, scratch, echo=heard.extend)
+    outcome = launch(execution, scratch, echo=heard.extend)
     text = heard.decode("utf-8", "backslashreplace").strip()
     if outcome.exit_status != 0:
         raise MeasurementError("a small sealed program failed", hint=text[-500:] or None)

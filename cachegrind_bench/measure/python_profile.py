@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.launch import Outcome
 from cachegrind_bench.hermetic.scratch import Scratch
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.perf_maps import PerfMaps
-from cachegrind_bench.measure.plan import Plan, Progress, target_of
+from cachegrind_bench.measure.plan import Plan, Progress, execution_of
 from cachegrind_bench.measure.run import seal_of, surrounded
 from cachegrind_bench.measure.source_locations import Places
 from cachegrind_bench.model.metrics import Profile
@@ -31,7 +32,7 @@ from cachegrind_bench.valgrind.perf_map import Trampolines
 from cachegrind_bench.valgrind.processes import OutPath, out_files
 from cachegrind_bench.valgrind.python_contexts import PathReader
 from cachegrind_bench.valgrind.region_parts import RegionReader
-from cachegrind_bench.valgrind.runner import Target, reading_out_files
+from cachegrind_bench.valgrind.runner import reading_out_files
 
 # Callgrind's time and memory grow with the number of contexts, so deep calls are followed only where there are any.
 DEPTHS = (100, 1000)
@@ -56,14 +57,14 @@ _WITHOUT = f"or measure without {OPTION}"
 
 
 class Executor(Protocol):
-    """Executes a target under Valgrind, and leaves the out files in its scratch directory."""
+    """Executes under Valgrind, and leaves the out files in its scratch directory."""
 
     @property
     def scratch(self) -> Scratch:
         """The directory of the last execution."""
         ...
 
-    def execute(self, target: Target, tool: Tool) -> tuple[Outcome, str]:
+    def execute(self, execution: Execution, collect: Collect, tool: Tool) -> tuple[Outcome, str]:
         """Execute once; also return Valgrind's log. MeasurementError if the command fails."""
         ...
 
@@ -131,13 +132,13 @@ def followed(  # noqa: PLR0917 - what the caller has, as it is
     def execute(reader: Kind | PathReader, part: Plan, depth: int, stubs: tuple[str, ...] = ()) -> None:
         natives = tuple(kept) if depth > DEPTH_OF_STUBS else ()
         collect = Collect(scope=part.collect.scope, python_depth=depth, stubs=stubs, kept=natives)
-        target = target_of(part)
+        execution = execution_of(part)
         # The variable is for Pythons that this one starts; the option for programs that clear theirs.
-        variables = {**target.variables, "PYTHONPERFSUPPORT": "1"}
-        target = replace(target, argv=argv, variables=variables, lines=False, calls=False, collect=collect)
+        variables = {**execution.variables, "PYTHONPERFSUPPORT": "1"}
+        execution = execution._replace(argv=argv, variables=variables)
         out = runner.scratch.out
         with surrounded(plan), PerfMaps(out) as maps:
-            outcome, _log = runner.execute(target, Tool.CALLGRIND)
+            outcome, _log = runner.execute(execution, collect, Tool.CALLGRIND)
             seal_of(plan, outcome, env)
             with reading_out_files():
                 reader.read_all(out_files(Tool.CALLGRIND, out, outcome.images), maps.read(outcome))

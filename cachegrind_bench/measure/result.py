@@ -95,8 +95,8 @@ def measure_regions(executions: Executions) -> tuple[Benchmark, ...]:
     executions.warm_up()
     found: defaultdict[str, list[Measurement]] = defaultdict(list)
     for number in range(len(plan.schedule)):
-        with executions.execution(number) as target:
-            regions = executions.runner.measure_regions(target)
+        with executions.prepared(number) as execution:
+            regions = executions.runner.measure_regions(execution, plan.collected)
         if not regions:
             raise MeasurementError(_NEVER_ENTERED, hint=_NEVER_ENTERED_HINT)
         for name, measurement in regions.items():

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
+from cachegrind_bench.hermetic.execution import SHORT_GRACE_MS, Execution
 from cachegrind_bench.hermetic.launch import Outcome, launch
-from cachegrind_bench.hermetic.orders import SHORT_GRACE_MS, Command, Orders
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.interruption import uninterrupted
-from cachegrind_bench.measure.plan import Plan, Progress, Settings, target_of
+from cachegrind_bench.measure.plan import Plan, Progress, Settings, execution_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, with_copies
 from cachegrind_bench.measure.session import SCRATCH_BASE, Counted, Identity, benchmark_key_fields
 from cachegrind_bench.measure.string_instructions import counted_by_element
@@ -26,7 +26,7 @@ from cachegrind_bench.model.metrics import CostModel, Counts
 from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
-from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
+from cachegrind_bench.valgrind.runner import Measurement, Runner
 
 RECORDED = "when calls were recorded, "  # how warnings about that execution begin
 _FIRST_SLOT = 700  # of the folder that marks a preparation or clean-up as at work
@@ -66,7 +66,7 @@ class Executions:
 
         It is called once the first preparation is done, since that may build the program, and runs at the same time as the first execution.
         """
-        self.plan, self.runner, self.target = plan, runner, target_of(plan)
+        self.plan, self.runner, self.execution = plan, runner, execution_of(plan)
         self.env, self._progress, self._identify = env, progress, identify
         self._identity: Identity | None = None
         self.native: Outcome | None = None  # of the last warm-up
@@ -78,21 +78,21 @@ class Executions:
             self._progress(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
             self.native = outcome = self._warm_up()
             seal_of(self.plan, outcome, self.env)
-            self.target = warmed_up(self.target, outcome)
+            self.execution = warmed_up(self.execution, outcome)
             if starts_processes(outcome):
                 self._tool = Tool.CALLGRIND
 
     def _warm_up(self) -> Outcome:
         try:
             with self._surrounded():
-                return self.runner.warm_up(self.target)
+                return self.runner.warm_up(self.execution)
         except CommandFailedError as error:
             if not error.elsewhere:
                 raise
-            kept = replace(self.target, keep_place="the command fails at another path")
+            kept = self.execution._replace(keep_place="the command fails at another path")
             with contextlib.suppress(CommandFailedError), self._surrounded():
-                outcome = self.runner.warm_up(replace(kept, quiet=True))  # if it fails again, it has said why
-                self.target = kept
+                outcome = self.runner.warm_up(kept._replace(quiet=True))  # if it fails again, it has said why
+                self.execution = kept
                 return outcome
             raise
 
@@ -100,8 +100,8 @@ class Executions:
         """Measure as scheduled, all of what the plan collects as one."""
         found: list[Measurement] = []
         while len(found) < len(self.plan.schedule):
-            with self.execution(len(found)) as target:
-                measurement = self.runner.measure(target, self._tool)
+            with self.prepared(len(found)) as execution:
+                measurement = self.runner.measure(execution, self.plan.collected, self._tool)
             seal_of(self.plan, measurement.outcome, self.env)
             if self.plan.collect.scope is Scope.TOGGLE and not any(measurement.accounts.profile.totals()):
                 raise MeasurementError(
@@ -124,9 +124,8 @@ class Executions:
         at = next(run.layout for run in benchmark.runs if run.counts == benchmark.counts)
         self._progress("recording calls under Callgrind")
         with self._surrounded():
-            recorded = self.runner.measure(
-                replace(self.target, layout=at, lines=False, calls=True), Tool.CALLGRIND
-            ).accounts
+            collect = replace(self.plan.collected, lines=False, calls=True)
+            recorded = self.runner.measure(self.execution._replace(layout=at), collect, Tool.CALLGRIND).accounts
         warnings = [f"{RECORDED}{doubt}" for doubt in recorded.doubts]
         before, after = benchmark.counts.Ir, recorded.profile.counts().Ir
         if abs(after - before) > _AGREES:
@@ -135,12 +134,12 @@ class Executions:
         return replace(benchmark, calls=recorded.calls, warnings=(*benchmark.warnings, *texts))
 
     @contextlib.contextmanager
-    def execution(self, number: int) -> Generator[Target]:
+    def prepared(self, number: int) -> Generator[Execution]:
         """Prepare for the measured execution of this number, and tidy up after it."""
         count = len(self.plan.schedule)
         self._progress(f"measuring{_of(number, count)} under {self._tool.value.capitalize()}")
         with self._surrounded():
-            yield replace(self.target, layout=self.plan.schedule[number])
+            yield self.execution._replace(layout=self.plan.schedule[number])
 
     @contextlib.contextmanager
     def _surrounded(self) -> Generator[None]:
@@ -190,13 +189,13 @@ def _of(number: int, count: int) -> str:
     return f" {number + 1} of {count}" if count > 1 else ""
 
 
-def warmed_up(target: Target, outcome: Outcome) -> Target:
-    """Return a target with what its native execution has shown."""
+def warmed_up(execution: Execution, outcome: Outcome) -> Execution:
+    """Return an execution with what a native one has shown."""
     # With one thread, nothing chooses which runs next. And processes that wait for each other may do so actively: a pool of
     # Python's once executed 200 million instructions more under SCHED_FIFO.
     threads = not starts_processes(outcome) and any(image.threads for image in outcome.images or ())
-    pinned, grace_ms = target.pin_scheduling or threads, SHORT_GRACE_MS if outcome.leftover else target.grace_ms
-    return replace(target, libraries=outcome.libraries, pin_scheduling=pinned, grace_ms=grace_ms)
+    pinned, grace_ms = execution.pin_scheduling or threads, SHORT_GRACE_MS if outcome.leftover else execution.grace_ms
+    return execution._replace(libraries=outcome.libraries, pin_scheduling=pinned, grace_ms=grace_ms)
 
 
 def starts_processes(outcome: Outcome) -> bool:
@@ -308,14 +307,16 @@ def _native(plan: Settings, command: str | None, option: str) -> None:
     """Run a command line natively and unsealed, within the time-out; what it leaves in the background ends with it."""
     if not command:
         return
-    orders = Orders(
-        command=Command(("/bin/sh", "-c", command), dict(plan.environ), str(plan.cwd)),
+    execution = Execution(
+        argv=("/bin/sh", "-c", command),
+        variables=dict(plan.environ),
+        cwd=str(plan.cwd),
         sealed=False,
         timeout_ms=plan.timeout_ms,
         grace_ms=_GRACE_MS,
     )
     with scratch(SCRATCH_BASE, first=_FIRST_SLOT) as folder:
-        outcome = launch(orders, folder, echo=lambda _chunk: None)
+        outcome = launch(execution, folder, echo=lambda _chunk: None)
     if outcome.timed_out:
         raise MeasurementError(
             f"the {option} command ran longer than {(plan.timeout_ms or 0) / 1000:g} s and was stopped: {command}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.orders import NOT_ASKED
+from cachegrind_bench.hermetic.execution import NOT_ASKED
 from cachegrind_bench.model.result import SealPart, SealState
 
 # What each part means, for reports and the doctor.

@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.measure import axes as all_axes
 from cachegrind_bench.measure.axes import AXES, FIRST_CLOCK, Axis, Trial
 from cachegrind_bench.measure.command import option_ignoring_seed
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification, difference
-from cachegrind_bench.measure.plan import Plan, Progress, target_of
+from cachegrind_bench.measure.plan import Plan, Progress, execution_of
 from cachegrind_bench.measure.run import starts_processes, surrounded, warmed_up
 from cachegrind_bench.valgrind.options import Tool
-from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
+from cachegrind_bench.valgrind.runner import Measurement, Runner
 
 # What another path may cost, as the longer text it is: what is promised for a moved checkout. A short program may
 # spend a larger share, as the text costs a start-up some thousand instructions however little work follows.
@@ -35,7 +34,7 @@ def verify(plan: Plan, runner: Runner, progress: Progress, *, axes: Sequence[Axi
 
     MeasurementError if the command cannot be measured at all.
     """
-    hunt = _Hunt(plan=plan, runner=runner, target=target_of(plan))
+    hunt = _Hunt(plan=plan, runner=runner, execution=execution_of(plan))
     others = [axis for axis in axes if axis.key != all_axes.REPEAT]
     progress("verify: warm-up, without Valgrind")
     hunt.warm_up()
@@ -57,11 +56,11 @@ def verify(plan: Plan, runner: Runner, progress: Progress, *, axes: Sequence[Axi
 
 @dataclass(slots=True, kw_only=True)
 class _Hunt:
-    """What is known so far. `target` and `plain` are the execution that others are compared with."""
+    """What is known so far. `execution` is what others are compared with, `plain` its measurement."""
 
     plan: Plan
     runner: Runner
-    target: Target
+    execution: Execution
     tool: Tool = Tool.CACHEGRIND
     executions: int = 0
     plain: Measurement = field(init=False)
@@ -71,25 +70,25 @@ class _Hunt:
 
     def warm_up(self) -> None:
         with surrounded(self.plan):
-            outcome = self.runner.warm_up(self.target)
-        self.target = warmed_up(self.target, outcome)
+            outcome = self.runner.warm_up(self.execution)
+        self.execution = warmed_up(self.execution, outcome)
         if starts_processes(outcome):
             self.tool = Tool.CALLGRIND
 
     def repeat(self, axis: Axis) -> Finding:
         """Measure the plain execution twice, and look for the cause should it differ."""
-        self.plain = self._measure(self.target)
+        self.plain = self._measure(self.execution)
         if self.plain.accounts.split_needed:
             self.tool = Tool.CALLGRIND
-            self.plain = self._measure(self.target)
-        again = [self._measure(self.target)]
+            self.plain = self._measure(self.execution)
+        again = [self._measure(self.execution)]
         self.noise = self.remaining = self._differ(self.plain, again)
         if self.noise.identical:
             return Finding(axis, Verdict.HELD, difference=self.noise)
-        if self.target.clock is None and self._unsealed("randomness") is None:
+        if self.execution.clock is None and self._unsealed("randomness") is None:
             self._try_clock()
         if not self.clock_explains:
-            again += [self._measure(self.target) for _ in range(_MORE_REPEATS)]
+            again += [self._measure(self.execution) for _ in range(_MORE_REPEATS)]
             self.noise = self.remaining = self._differ(self.plain, again)
         cause, advice = self._cause()
         return Finding(axis, Verdict.MOVED, difference=self.noise, cause=cause, advice=advice or axis.advice)
@@ -101,7 +100,7 @@ class _Hunt:
         if why is not None:
             return Finding(axis, Verdict.SKIPPED, note=f"cannot be controlled here: {why}")
         with ExitStack() as stack:
-            found: Trial | Difference | str = all_axes.prepare(axis, self.plan, self.target, stack)
+            found: Trial | Difference | str = all_axes.prepare(axis, self.plan, self.execution, stack)
             if isinstance(found, Trial):
                 try:
                     found = self._try(found)
@@ -116,10 +115,10 @@ class _Hunt:
 
     def _try(self, trial: Trial) -> Difference | str:
         """Return what a trial showed, or why it shows nothing: where threads took other turns, more than the axis changed."""
-        measured = [self._measure(target) for target in trial.targets]
-        for target, one in zip(trial.targets, measured, strict=True):
+        measured = [self._measure(execution) for execution in trial.executions]
+        for execution, one in zip(trial.executions, measured, strict=True):
             why = one.outcome.unsealed.get("scheduling")
-            if target.pin_scheduling and why is not None and self._unsealed("scheduling") is None:
+            if execution.pin_scheduling and why is not None and self._unsealed("scheduling") is None:
                 return f"threads took turns as the kernel decides: {why}"
         if trial.reference is None:
             return self._differ(self.plain, measured)
@@ -129,7 +128,7 @@ class _Hunt:
 
     def _try_clock(self) -> None:
         """Repeat with the clock pinned: where that brings most of the noise to rest, the clock was its cause."""
-        pinned = replace(self.target, clock=FIRST_CLOCK)
+        pinned = self.execution._replace(clock=FIRST_CLOCK)
         try:
             first = self._measure(pinned)
             found = self._differ(first, [self._measure(pinned)])
@@ -137,7 +136,7 @@ class _Hunt:
             return
         if found.identical or found.relative * 10 < self.noise.relative:
             self.clock_explains = True
-            self.target, self.plain, self.remaining = pinned, first, found
+            self.execution, self.plain, self.remaining = pinned, first, found
 
     def _cause(self) -> tuple[str | None, str | None]:
         """Return what explains the noise of plain repeats, and what to do about it, as far as that is known."""
@@ -187,10 +186,10 @@ class _Hunt:
         is_trace = short or found.relative <= PATH_TRACE
         return Verdict.TRACE if axis.key == all_axes.CWD and is_trace else Verdict.MOVED
 
-    def _measure(self, target: Target) -> Measurement:
+    def _measure(self, execution: Execution) -> Measurement:
         self.executions += 1
         with surrounded(self.plan):
-            return self.runner.measure(target, self.tool)
+            return self.runner.measure(execution, self.plan.collected, self.tool)
 
     def _differ(self, reference: Measurement, others: Sequence[Measurement]) -> Difference:
         return difference(reference.accounts.profile, [other.accounts.profile for other in others], self.plan.model)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, StoreError, UsageError
 from cachegrind_bench.hermetic import files
@@ -30,10 +29,11 @@ from cachegrind_bench.store.baselines import make_store
 from cachegrind_bench.store.durable import make_folder, read_file, write_atomic
 
 if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.execution import Execution
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.plan import Plan
-    from cachegrind_bench.valgrind.options import Tool
-    from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
+    from cachegrind_bench.valgrind.options import Collect, Tool
+    from cachegrind_bench.valgrind.runner import Measurement, Runner
 
 SCHEMA = "cg-bench.cache/3"
 
@@ -209,19 +209,19 @@ class RecordingRunner:
     runner: Runner
     _recordings: list[Recording] = field(default_factory=list[Recording])
 
-    def warm_up(self, target: Target) -> Outcome:
+    def warm_up(self, execution: Execution) -> Outcome:
         """Execute once, sealed, without Valgrind."""
-        return self.runner.warm_up(target)
+        return self.runner.warm_up(execution)
 
-    def measure(self, target: Target, tool: Tool) -> Measurement:
+    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
         """Execute once under Valgrind and note what is read."""
-        measurement = self.runner.measure(replace(target, record_files=True), tool)
+        measurement = self.runner.measure(execution._replace(record_files=True), collect, tool)
         self._note(measurement)
         return measurement
 
-    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+    def measure_regions(self, execution: Execution, collect: Collect) -> dict[str, Measurement]:
         """Execute once under Callgrind and note what is read."""
-        regions = self.runner.measure_regions(replace(target, record_files=True))
+        regions = self.runner.measure_regions(execution._replace(record_files=True), collect)
         for measurement in list(regions.values())[:1]:  # all are of one execution
             self._note(measurement)
         return regions

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.hermetic.execution import Execution
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.valgrind.options import Tool
-    from cachegrind_bench.valgrind.runner import Measurement, Target, ValgrindRunner
+    from cachegrind_bench.valgrind.options import Collect, Tool
+    from cachegrind_bench.valgrind.runner import Measurement, ValgrindRunner
 
 _LOOK_S, _LONG_S = 0.5, 60.0
 
@@ -70,35 +71,35 @@ class CompanyRunner:
     ) -> None:
         self._runner, self._company, self._words, self._note, self._round = runner, company, words, note, 0
 
-    def warm_up(self, target: Target) -> Outcome:
+    def warm_up(self, execution: Execution) -> Outcome:
         """Execute natively, unless another member has."""
         with self._company.lock:
-            if target.keep_place not in self._company.warm:
-                self._company.warm[target.keep_place] = self._runner.warm_up(target)
-            return self._company.warm[target.keep_place]
+            if execution.keep_place not in self._company.warm:
+                self._company.warm[execution.keep_place] = self._runner.warm_up(execution)
+            return self._company.warm[execution.keep_place]
 
-    def measure(self, target: Target, tool: Tool) -> Measurement:
+    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
         """Measure all members at once, unless another one has; this one alone where that did not work, or others are at another path."""
-        if target.keep_place:
-            return self._runner.measure(target, tool)
+        if execution.keep_place:
+            return self._runner.measure(execution, collect, tool)
         with self._company.lock:
             if self._round == len(self._company.rounds):
-                self._company.rounds.append(self._measure_all(target))
+                self._company.rounds.append(self._measure_all(execution, collect))
             found = self._company.rounds[self._round].pop(self._words, None)
         self._round += 1
-        return found or self._runner.measure(target, tool)
+        return found or self._runner.measure(execution, collect, tool)
 
-    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+    def measure_regions(self, execution: Execution, collect: Collect) -> dict[str, Measurement]:
         """Execute once under Callgrind, for itself."""
-        return self._runner.measure_regions(target)
+        return self._runner.measure_regions(execution, collect)
 
-    def _measure_all(self, target: Target) -> dict[tuple[str, ...], Measurement]:
-        members, more = self._company.members, target.argv[1 + len(self._words) :]
-        if target.timeout_ms is not None or len(members) == 1:
+    def _measure_all(self, execution: Execution, collect: Collect) -> dict[tuple[str, ...], Measurement]:
+        members, more = self._company.members, execution.argv[1 + len(self._words) :]
+        if execution.timeout_ms is not None or len(members) == 1:
             return {}
         # An execution of its own shows whose fault it is.
         with suppress(CgBenchError), _watched(self._runner.scratch.path, self._company.ids, self._note):
-            found = self._runner.measure_together(target, [(*words, *more) for words in members])
+            found = self._runner.measure_together(execution, collect, [(*words, *more) for words in members])
             return {words: one for words, one in zip(members, found, strict=bool(found)) if one is not None}
         return {}
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import PAGE
-from cachegrind_bench.hermetic.orders import Clock
+from cachegrind_bench.hermetic.execution import Clock
 
 # Where Valgrind begins to place what the program maps, on 64-bit Linux (aspacemgr-linux.c); a program that can lie
 # anywhere comes before, at a place of its own.
@@ -215,6 +215,7 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
 
     `loop` is for Scope.ITERATIONS. `python_depth` asks for the paths of Python calls (see `python_contexts`), with up to that many callers; `stubs` are the
     names of stubs of libraries that are not to count among the callers, `kept` those of native functions that are. `by_instruction` keeps the counts of instructions apart.
+    `lines` keeps the counts of source lines and `calls`, under Callgrind, which function called which: both concern reading only.
     """
 
     scope: Scope = Scope.PROCESS
@@ -225,6 +226,8 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     stubs: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     by_instruction: bool = False
+    lines: bool = False
+    calls: bool = False
 
     @classmethod
     def inside(cls, *, region: str | None = None, toggles: Sequence[str] = (), loop: Loop | None = None) -> Collect:

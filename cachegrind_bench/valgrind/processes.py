@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from cachegrind_bench.hermetic.execution import Image
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.hermetic.orders import Image
     from cachegrind_bench.model.call_graph import CallGraph
     from cachegrind_bench.valgrind.callgrind_file import CallgrindPart
 

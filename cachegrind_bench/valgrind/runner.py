@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import CommandFailedError, FileFormatError, MeasurementError, PlaceError, UsageError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.environment import layout
-from cachegrind_bench.hermetic.launch import Outcome, Output, launch
-from cachegrind_bench.hermetic.orders import GRACE_MS, SEED, Clock, Command, Orders
-from cachegrind_bench.hermetic.place import NOWHERE, Checkout, Translation, pairs_of
+from cachegrind_bench.hermetic.execution import Execution, Placed
+from cachegrind_bench.hermetic.launch import Outcome, launch
+from cachegrind_bench.hermetic.place import NOWHERE, Pair, Translation, pairs_of
 from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
-from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
+from cachegrind_bench.valgrind.options import Collect, Geometry, Tool, arguments
 from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.processes import Accounts, account
 
@@ -34,43 +34,6 @@ if TYPE_CHECKING:
 _LOG_BYTES = 1 << 16
 _REPORT = "report"
 _UNFIT: set[str] = set()  # programs that do not fork for others
-
-
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """What to execute, and how: everything about an execution that is not Valgrind's."""
-
-    argv: tuple[str, ...]
-    begin: int = 1  # where in argv the words after the program's name, or after that of its script, begin
-    executable: str
-    variables: Mapping[str, str]
-    cwd: str
-    stdin: str | None = None
-    cpu: int | None = None
-    layout: int = 0  # see hermetic.environment
-    padding: bool = True
-    plugin: str | None = None  # the folder of our package, where it is imported
-    keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
-    checkout: Checkout | None = None  # see Orders
-    timeout_ms: int | None = None
-    grace_ms: int = GRACE_MS  # see orders
-    clock: Clock | None = None
-    seed: bytes = SEED
-    aslr_off: bool = True
-    pin_scheduling: bool = False
-    output: Output = Output.PIPE
-    quiet: bool = False  # what it writes is not shown
-    ignore_status: bool = False
-    held_back: tuple[str, ...] = ()
-    lines: bool = False  # keep the counts of source lines, too; it concerns reading only
-    calls: bool = False  # keep which functions called which, too, where Callgrind counts; it concerns reading only
-    record_files: bool = False  # note what a measured execution reads
-    collect: Collect = WHOLE
-    forks_alike: bool = False  # see Orders
-    libraries: tuple[bytes, ...] | None = None  # those of the warm-up
-    elsewhere: str = ""  # see Orders
-
-
-_AS_ORDERED = [name for name in Orders._fields if name in Target.__struct_fields__]  # what the launcher gets as it is
 
 
 _Name = TypeVar("_Name", str, int)
@@ -101,17 +64,17 @@ def _shared_time(found: Mapping[_Name, Measurement], wall_ms: int) -> dict[_Name
 
 
 class Runner(Protocol):
-    """Executes a target natively, or measures it."""
+    """Executes natively, or measures."""
 
-    def warm_up(self, target: Target) -> Outcome:
+    def warm_up(self, execution: Execution) -> Outcome:
         """Execute once, sealed, without Valgrind. MeasurementError if the command fails."""
         ...
 
-    def measure(self, target: Target, tool: Tool) -> Measurement:
+    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
         """Execute once under Valgrind. MeasurementError if the command fails or its counts cannot be read."""
         ...
 
-    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+    def measure_regions(self, execution: Execution, collect: Collect) -> dict[str, Measurement]:
         """Execute once under Callgrind, and return the regions it entered. MeasurementError as `measure`."""
         ...
 
@@ -126,52 +89,58 @@ class ValgrindRunner:
     echo: Callable[[bytes], None]
     keep: Path | None = None
 
-    def warm_up(self, target: Target) -> Outcome:
+    def warm_up(self, execution: Execution) -> Outcome:
         """Execute once, sealed, without Valgrind."""
         self.scratch.renew()
-        outcome = self._launch(target, target.argv, tool=None, echo=self._echo(target))
-        self._check(target, outcome, "", native=True)
+        outcome = self._launch(execution, execution.argv)
+        self._check(execution, outcome, "", native=True)
         return outcome
 
-    def measure(self, target: Target, tool: Tool) -> Measurement:
+    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
         """Execute once under Valgrind."""
         with suppress(CommandFailedError):  # some programs cannot be executed twice in one process
-            for forked in self.measure_together(target, [target.argv[1:]]):
+            for forked in self.measure_together(execution, collect, [execution.argv[1:]]):
                 if forked is not None:
                     return forked
-        outcome, log = self.execute(target, tool)
-        if target.collect.sections is not None:
-            return self._measured_sections(target, outcome, log)
+        outcome, log = self.execute(execution, collect, tool)
+        if collect.sections is not None:
+            return self._measured_sections(execution, collect, outcome, log)
         with reading_out_files():
-            accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines, calls=target.calls)
+            wanted = {"lines": collect.lines, "calls": collect.calls}
+            accounts = account(tool, self.scratch.out, outcome, execution.argv, **wanted)
         return _measurement(tool, outcome, log, accounts)
 
-    def measure_together(self, target: Target, lines: Sequence[tuple[str, ...]]) -> list[Measurement | None]:
+    def measure_together(
+        self, execution: Execution, collect: Collect, lines: Sequence[tuple[str, ...]]
+    ) -> list[Measurement | None]:
         """Execute once for all these words after the program's name, each in a child of one process.
 
         None where only an execution of its own can say how it failed, and empty where the program cannot do that. What it writes is
         not shown if there are several. MeasurementError as `measure`.
         """
-        loop = target.collect.loop
-        if loop is None or not loop.rehearsal or target.executable in _UNFIT or forks.PRELOAD in target.variables:
+        loop = collect.loop
+        if loop is None or not loop.rehearsal or execution.executable in _UNFIT or forks.PRELOAD in execution.variables:
             return []
         if not all(forks.fits(words, loop.rehearsal) for words in lines) or forks.library() is None:
             return []
-        if forks.has_own_allocator(target.executable):
+        if forks.has_own_allocator(execution.executable):
             return []
         several = len(lines) > 1
-        rehearsing = replace(target, argv=(target.argv[0], *loop.rehearsal), forks_alike=True, quiet=several)
-        outcome, log = self.execute(rehearsing, Tool.CALLGRIND, lines)
+        argv = (execution.argv[0], *loop.rehearsal)
+        rehearsing = execution._replace(argv=argv, forks_alike=True, quiet=several)
+        outcome, log = self.execute(rehearsing, collect, Tool.CALLGRIND, lines)
         ended = forks.ended(self.scratch.path, len(lines))
         if several and any(self.scratch.tmp.iterdir()):  # the next one could have seen it
             return []
         if not ended:  # it is linked statically, for instance, or has started threads
-            _UNFIT.add(target.executable)
+            _UNFIT.add(execution.executable)
             return []
         found: list[Measurement | None] = []
         for pid, status in ended:
             try:
-                found.append(None if several and status else self._measured_sections(target, outcome, log, pid))
+                found.append(
+                    None if several and status else self._measured_sections(execution, collect, outcome, log, pid)
+                )
             except MeasurementError:
                 if not several:
                     raise
@@ -180,17 +149,19 @@ class ValgrindRunner:
         shared = _shared_time(measured, outcome.wall_ms)
         return [shared.get(place) for place in range(len(lines))]
 
-    def _measured_sections(self, target: Target, outcome: Outcome, log: str, child: int | None = None) -> Measurement:
+    def _measured_sections(
+        self, execution: Execution, collect: Collect, outcome: Outcome, log: str, child: int | None = None
+    ) -> Measurement:
         from cachegrind_bench.valgrind.section_parts import section_accounts
 
-        loop, sections, report = target.collect.loop, target.collect.sections, b""
+        loop, sections, report = collect.loop, collect.sections, b""
         assert loop is not None and sections is not None  # noqa: S101, PT018 - the caller has looked
         with suppress(FileFormatError), reading(self.scratch.out / _REPORT) as file:
             report = file.read()
         try:
             with reading_out_files():
-                wanted = {"lines": target.lines, "calls": target.calls}
-                accounts = section_accounts(self.scratch.out, outcome, target.argv, sections, child=child, **wanted)
+                wanted = {"lines": collect.lines, "calls": collect.calls}
+                accounts = section_accounts(self.scratch.out, outcome, execution.argv, sections, child=child, **wanted)
         except MeasurementError:
             if loop.report is not None:
                 loop.report.read(report, 0, 0)  # the framework may say why
@@ -200,17 +171,19 @@ class ValgrindRunner:
         found = _measurement(Tool.CALLGRIND, outcome, log, accounts)
         return replace(found, forked=child is not None, jump=jump, report=report)
 
-    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+    def measure_regions(self, execution: Execution, collect: Collect) -> dict[str, Measurement]:
         """Execute once under Callgrind."""
         from cachegrind_bench.valgrind.region_parts import region_accounts  # few programs have regions
 
-        outcome, log = self.execute(target, Tool.CALLGRIND)
+        outcome, log = self.execute(execution, collect, Tool.CALLGRIND)
         with reading_out_files():
-            regions = region_accounts(self.scratch.out, outcome, target.argv, calls=target.calls)
+            regions = region_accounts(self.scratch.out, outcome, execution.argv, calls=collect.calls)
         found = {name: _measurement(Tool.CALLGRIND, outcome, log, accounts) for name, accounts in regions.items()}
         return _shared_time(found, outcome.wall_ms)
 
-    def execute(self, target: Target, tool: Tool, lines: Sequence[Sequence[str]] = ()) -> tuple[Outcome, str]:
+    def execute(
+        self, execution: Execution, collect: Collect, tool: Tool, lines: Sequence[Sequence[str]] = ()
+    ) -> tuple[Outcome, str]:
         """Execute once under Valgrind, and leave its out files in the scratch directory; also return Valgrind's log.
 
         The program forks for each of the `lines`.
@@ -218,29 +191,30 @@ class ValgrindRunner:
         self.scratch.renew(self.valgrind.libexec)
         if lines:
             forks.put(self.scratch.path, lines)
-            target = replace(target, variables={**target.variables, **forks.variables(str(self.scratch.path))})
-        collect = target.collect
+            variables = {**execution.variables, **forks.variables(str(self.scratch.path))}
+            execution = execution._replace(variables=variables)
         if collect.toggles:
             from cachegrind_bench.valgrind.toggles import symbols  # few count functions only
 
-            collect = replace(collect, toggles=symbols(target.executable, collect.toggles))
+            collect = replace(collect, toggles=symbols(execution.executable, collect.toggles))
         options = arguments(
             tool,
             self.geometry,
             self.scratch.out,
             guest_chase_off=self.valgrind.guest_chase_off,
-            pages=layout(target.layout).pages,
+            pages=layout(execution.layout).pages,
             collect=collect,
         )
-        words = list(target.argv)
+        words = list(execution.argv)
         if collect.loop is not None and collect.loop.log:
             *flags, log = collect.loop.log
-            words[target.begin : target.begin] = (*flags, log.format(self.scratch.out))
+            words[execution.begin : execution.begin] = (*flags, log.format(self.scratch.out))
         if collect.loop is not None and collect.loop.report is not None:
             words += [word.format(self.scratch.out / _REPORT) for word in collect.loop.report.words]
         argv = (self.valgrind.launcher, *options, *words)
         try:
-            outcome = self._launch(target, argv, tool=tool, echo=self._echo(target))
+            perf_maps = collect.python_depth is not None
+            outcome = self._launch(execution, argv, tool=tool, perf_maps=perf_maps)
         finally:
             if collect.loop is not None and collect.loop.log:
                 from cachegrind_bench.valgrind.code_log import remove_unfinished  # few compile
@@ -251,57 +225,55 @@ class ValgrindRunner:
         if self.keep is not None:
             self._keep_out_files(self.keep, tool)
         log = self._log()
-        self._check(target, outcome, log, native=False)
+        self._check(execution, outcome, log, native=False)
         return outcome, log
 
-    def _echo(self, target: Target) -> Callable[[bytes], None]:
-        return (lambda _chunk: None) if target.quiet else self.echo
-
     def _launch(
-        self, target: Target, argv: tuple[str, ...], *, tool: Tool | None, echo: Callable[[bytes], None]
+        self, execution: Execution, argv: tuple[str, ...], *, tool: Tool | None = None, perf_maps: bool = False
     ) -> Outcome:
-        home = target.variables.get("HOME")
-        scratch = str(self.scratch.path)
-        pairs = (
-            () if target.keep_place else pairs_of(target.cwd, target.executable, home, scratch, plugin=target.plugin)
-        )
-        orders = Orders(
-            command=self._command(target, argv, NOWHERE),
-            placed=self._command(target, argv, Translation(pairs)) if pairs else None,
+        """Execute these words in place of those of the execution, natively unless they are of a tool."""
+        home, scratch = execution.variables.get("HOME"), str(self.scratch.path)
+        pairs: tuple[Pair, ...] = ()
+        if not execution.keep_place:
+            pairs = pairs_of(execution.cwd, execution.executable, home, scratch, plugin=execution.plugin)
+        here = self._placed(execution, argv, NOWHERE)
+        launched = execution._replace(
+            argv=here.argv,
+            variables=here.variables,
+            placed=self._placed(execution, argv, Translation(pairs)) if pairs else None,
             places=pairs,
             tool=None if tool is None else self.valgrind.image(tool.value),
-            perf_maps=target.collect.python_depth is not None,
-            **{name: getattr(target, name) for name in _AS_ORDERED},
+            perf_maps=perf_maps,
         )
         if tool is None:
             # Natively a C library reads the real clock without a call, so the rest of the time has to be real, too; what
             # spins for others must end; and the loader, which knows the real CPU, looks elsewhere for files.
-            orders = orders._replace(clock=None, pin_scheduling=False, record_files=False)
-        return launch(orders, self.scratch, echo=echo, output=target.output)
+            launched = launched._replace(clock=None, pin_scheduling=False, record_files=False)
+        return launch(launched, self.scratch, echo=(lambda _chunk: None) if execution.quiet else self.echo)
 
-    def _command(self, target: Target, argv: tuple[str, ...], places: Translation) -> Command:
-        return Command(tuple(map(places.seen, argv)), self._variables(target, places), places.seen(target.cwd))
+    def _placed(self, execution: Execution, argv: tuple[str, ...], places: Translation) -> Placed:
+        return Placed(tuple(map(places.seen, argv)), self._variables(execution, places), places.seen(execution.cwd))
 
-    def _variables(self, target: Target, places: Translation) -> dict[str, str]:
+    def _variables(self, execution: Execution, places: Translation) -> dict[str, str]:
         lib = places.seen(str(self.scratch.lib))
-        variables = environment.translated(target.variables, places.seen)
+        variables = environment.translated(execution.variables, places.seen)
         variables |= {"TMPDIR": places.seen(str(self.scratch.tmp)), "VALGRIND_LIB": lib}
-        if not target.padding:
+        if not execution.padding:
             return variables
-        extra, shift = _preload_bytes(variables, lib), layout(target.layout).stack
-        argv = tuple(map(places.seen, target.argv))
-        return environment.pad(variables, argv, places.seen(target.executable), extra=extra, shift=shift)
+        extra, shift = _preload_bytes(variables, lib), layout(execution.layout).stack
+        argv = tuple(map(places.seen, execution.argv))
+        return environment.pad(variables, argv, places.seen(execution.executable), extra=extra, shift=shift)
 
-    def _check(self, target: Target, outcome: Outcome, log: str, *, native: bool) -> None:
+    def _check(self, execution: Execution, outcome: Outcome, log: str, *, native: bool) -> None:
         if outcome.unfit and not outcome.timed_out:
             raise PlaceError(outcome.unfit)
         try:
             check_outcome(
                 outcome,
                 log,
-                timeout_ms=target.timeout_ms,
-                held_back=target.held_back,
-                ignore_status=target.ignore_status,
+                timeout_ms=execution.timeout_ms,
+                held_back=execution.held_back,
+                ignore_status=execution.ignore_status,
                 native=native,
             )
         except CommandFailedError as error:

@@ -24,9 +24,9 @@ from tests.unit.samples import outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
+    from cachegrind_bench.hermetic.execution import Execution
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.valgrind.options import Tool
-    from cachegrind_bench.valgrind.runner import Target
+    from cachegrind_bench.valgrind.options import Collect, Tool
 
 RECORDED = Path(__file__).resolve().parent.parent / "data" / "valgrind" / "3.24.0" / "tiny.cache-yes.cgout"
 
@@ -35,12 +35,13 @@ RECORDED = Path(__file__).resolve().parent.parent / "data" / "valgrind" / "3.24.
 class ReplayRunner:
     """Measures by reading the recorded out file. `failures` are raised, or called, first: one for each execution."""
 
-    targets: list[Target] = field(default_factory=list)
+    executed: list[Execution] = field(default_factory=list)
+    collected: list[Collect] = field(default_factory=list)
     asked: dict[str, Any] = field(default_factory=dict)
     failures: list[BaseException | Callable[[], None] | None] = field(default_factory=list)
 
-    def _execute(self, target: Target) -> Outcome:
-        self.targets.append(target)
+    def _execute(self, execution: Execution) -> Outcome:
+        self.executed.append(execution)
         failure = self.failures.pop(0) if self.failures else None
         if isinstance(failure, BaseException):
             raise failure
@@ -49,13 +50,14 @@ class ReplayRunner:
         self.asked["echo"](b"said by the program\n")
         return outcome()
 
-    def warm_up(self, target: Target) -> Outcome:
-        return self._execute(target)
+    def warm_up(self, execution: Execution) -> Outcome:
+        return self._execute(execution)
 
-    def measure(self, target: Target, tool: Tool) -> Measurement:
-        found = self._execute(target)
+    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
+        self.collected.append(collect)
+        found = self._execute(execution)
         profile = merge_profiles([parse_cachegrind(RECORDED).profile])
-        cost = ProcessCost(executable=target.executable, counts=profile.counts())
+        cost = ProcessCost(executable=execution.executable, counts=profile.counts())
         accounts = Accounts(profile=profile, processes=(cost,), doubts=(), split_needed=False)
         return Measurement(tool=tool, outcome=found, accounts=accounts)
 

@@ -52,7 +52,7 @@ def test_a_measurement_is_saved_under_a_name(replay: ReplayRunner, cg_bench: Com
     assert told.err.endswith("cg-bench: saved as baseline main\n")
     assert FILE.read_bytes() == Path("r.json").read_bytes()
     assert decode(FILE.read_bytes(), "main").benchmarks[0].id == "true"
-    assert len(replay.targets) == 2
+    assert len(replay.executed) == 2
 
 
 def test_the_baseline_can_be_named_by_the_environment_and_saved_in_silence(
@@ -91,7 +91,7 @@ def test_a_failed_measurement_leaves_the_old_baseline(replay: ReplayRunner, cg_b
 def test_one_benchmark_does_not_take_the_place_of_others(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     data = saved("main", result())
     told = cg_bench("run", "--save-baseline", "main", "--id", "other", "--", "/bin/true")
-    assert (told.code, replay.targets) == (2, [])
+    assert (told.code, replay.executed) == (2, [])
     assert "the baseline 'main' holds other benchmarks, which would be lost: sieve" in told.err
     assert FILE.read_bytes() == data
 
@@ -106,7 +106,7 @@ def test_a_bad_name_is_reported_before_anything_is_measured(
         f"cg-bench: error: {name!r} cannot name a baseline\n"
         "  a name has letters, digits and . _ - and begins with a letter or digit, 100 at most\n"
     )
-    assert replay.targets == []
+    assert replay.executed == []
     assert os.listdir() == []
 
 
@@ -117,7 +117,7 @@ def test_a_place_that_cannot_be_written_is_reported_before_anything_is_measured(
     told = cg_bench("run", "--save-baseline", "main", "--", "/bin/true")
     assert told.code == 2
     assert "cannot make the folder" in told.err
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 # List

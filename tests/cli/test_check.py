@@ -31,7 +31,7 @@ GOOD, BAD, SKIP, STOP = 0, 1, 125, 128
 def measured(replay: ReplayRunner, cg_bench: CommandLine) -> Result:
     """Return what measuring /bin/true gives here."""
     assert cg_bench("run", "-q", "-o", "measured.json", "--", "/bin/true").code == 0
-    replay.targets.clear()
+    replay.executed.clear()
     path = Path("measured.json")
     result = decode(path.read_bytes(), "measured.json")
     path.unlink()
@@ -120,7 +120,7 @@ def test_a_failing_preparation_is_skipped(measured: Result, replay: ReplayRunner
     told = cg_bench("check", "--base", "base.json", "--prepare", "exit 2", "--", "/bin/true")
     assert (told.code, told.out) == (SKIP, "")
     assert "the --prepare command failed with exit status 2" in told.err
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 def test_a_program_may_be_what_the_preparation_builds(
@@ -129,8 +129,8 @@ def test_a_program_may_be_what_the_preparation_builds(
     save(measured)
     build = ["--prepare", "cp /bin/true built", "--cleanup", "rm built"]
     told = cg_bench("check", "--base", "base.json", *build, "--", "./built")
-    assert (told.code, len(replay.targets)) == (GOOD, 2)
-    assert replay.targets[0].executable.endswith("/built")
+    assert (told.code, len(replay.executed)) == (GOOD, 2)
+    assert replay.executed[0].executable.endswith("/built")
 
 
 @pytest.mark.parametrize("prepare", [[], ["--prepare", "true"]])
@@ -166,7 +166,7 @@ def test_bad_usage_stops_the_bisection(
     told = cg_bench("check", *words)
     assert (told.code, told.out) == (STOP, "")
     assert told.err
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 def test_bad_usage_before_the_commands_name_stops_it_too(cg_bench: CommandLine) -> None:
@@ -197,7 +197,7 @@ def test_a_base_that_failed_stops_the_bisection_before_any_work(
     told = cg_bench("check", "--base", "base.json", "--", "/bin/true")
     assert (told.code, told.out) == (STOP, "")
     assert told.err.startswith("cg-bench: error: in the base base.json the benchmark 'true' is failed: the command")
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 def test_a_bug_stops_the_bisection(measured: Result, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +270,7 @@ def test_repetitions_and_warm_ups_are_those_of_run(
 ) -> None:
     save(measured)
     told = cg_bench("check", "--base", "base.json", "--repeat", "3", "--warmup", "2", "--", "/bin/true")
-    assert (told.code, len(replay.targets)) == (GOOD, 5)
+    assert (told.code, len(replay.executed)) == (GOOD, 5)
 
 
 def test_the_result_on_stdout_leaves_the_report_to_stderr(measured: Result, cg_bench: CommandLine) -> None:
@@ -348,7 +348,7 @@ def suite(replay: ReplayRunner, cg_bench: CommandLine) -> Result:
     """Return what measuring a suite gives here."""
     Path("cg-bench.toml").write_text(SUITE)
     assert cg_bench("run", "-q", "-o", "measured.json").code == 0
-    replay.targets.clear()
+    replay.executed.clear()
     return decode(Path("measured.json").read_bytes(), "measured.json")
 
 
@@ -368,7 +368,7 @@ def test_of_a_suite_the_chosen_benchmarks_are_measured(
 ) -> None:
     save(suite, *(scaled(item, 99 if item.id == "two" else 100) for item in suite.benchmarks))
     assert cg_bench("check", "-q", "--base", "base.json", *choice).code == GOOD
-    assert {target.argv[-1] for target in replay.targets} == {"1"}
+    assert {execution.argv[-1] for execution in replay.executed} == {"1"}
 
 
 def test_of_a_suite_what_the_base_does_not_have_is_not_measured(
@@ -376,7 +376,7 @@ def test_of_a_suite_what_the_base_does_not_have_is_not_measured(
 ) -> None:
     save(suite, suite.benchmarks[0])
     assert cg_bench("check", "-q", "--base", "base.json").code == GOOD
-    assert {target.argv[-1] for target in replay.targets} == {"1"}
+    assert {execution.argv[-1] for execution in replay.executed} == {"1"}
 
 
 def test_the_benchmarks_own_thresholds_hold(suite: Result, cg_bench: CommandLine) -> None:
@@ -427,7 +427,7 @@ def test_bad_usage_of_a_suite_stops_the_bisection(
 ) -> None:
     save(suite)
     told = cg_bench("check", "--base", "base.json", *words)
-    assert (told.code, told.out, replay.targets) == (STOP, "", [])
+    assert (told.code, told.out, replay.executed) == (STOP, "", [])
     assert told.err.startswith(f"cg-bench: error: {message}")
 
 
@@ -437,7 +437,7 @@ def test_a_benchmark_of_a_suite_that_failed_in_the_base_stops_the_bisection(
     one, _two = suite.benchmarks
     save(suite, one, failed_benchmark(id="two", status=Status.FAILED))
     told = cg_bench("check", "--base", "base.json")
-    assert (told.code, replay.targets) == (STOP, [])
+    assert (told.code, replay.executed) == (STOP, [])
     assert "the benchmark 'two' is failed" in told.err
     assert cg_bench("check", "-q", "--base", "base.json", "-k", "one").code == GOOD
 

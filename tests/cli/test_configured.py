@@ -168,12 +168,12 @@ def test_run_takes_defaults_unless_told_otherwise(
     write("repeat = 2\nwarmup = 0\nmodel = 'ir'\ntimeout = '3s'\nI1 = '16384,8,64'\n")
 
     def run(*options: str) -> tuple[int, str, int | None]:
-        replay.targets.clear()
+        replay.executed.clear()
         assert cg_bench("run", "-q", "-o", "r.json", *options, "--", "/bin/true").code == 0
         found = of_file()
         assert found.score is not None
-        assert len(replay.targets) == len(found.runs)
-        return len(found.runs), found.score.model, replay.targets[0].timeout_ms
+        assert len(replay.executed) == len(found.runs)
+        return len(found.runs), found.score.model, replay.executed[0].timeout_ms
 
     assert run() == (2, "ir", 3000)
     assert replay.asked["geometry"].I1.size == 16384
@@ -187,7 +187,7 @@ def test_run_takes_defaults_unless_told_otherwise(
 def test_variables_of_the_configuration_reach_a_single_command_too(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     write("env = ['A=configured', 'B=configured']\n")
     assert cg_bench("run", "-q", "--env", "B=typed", "--", "/bin/true").code == 0
-    variables = replay.targets[0].variables
+    variables = replay.executed[0].variables
     assert (variables["A"], variables["B"]) == ("configured", "typed")
 
 
@@ -200,10 +200,10 @@ def test_a_configuration_in_pyproject_holds_as_well(replay: ReplayRunner, cg_ben
 
 def test_check_measures_and_judges_by_the_defaults(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     assert cg_bench("run", "-q", "-o", "base.json", "--", "/bin/true").code == 0
-    replay.targets.clear()
+    replay.executed.clear()
     write("warmup = 0\nrepeat = 3\nlimit = 'Ir=5'\n")
     assert cg_bench("check", "--base", "base.json", "--", "/bin/true").code == 1
-    assert len(replay.targets) == 3
+    assert len(replay.executed) == 3
     assert cg_bench("check", "--base", "base.json", "--limit", "Ir=1_000_000", "--", "/bin/true").code == 0
 
 

@@ -47,12 +47,12 @@ def test_the_report_goes_to_stdout_and_the_programs_output_to_stderr(
     told = cg_bench("run", "--", "/bin/true")
     assert (told.code, told.err) == (0, PHASES)
     assert told.out == REPORT
-    assert len(replay.targets) == 2
+    assert len(replay.executed) == 2
 
 
 def test_the_double_dash_may_be_left_out(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     assert cg_bench("run", "/bin/true").out == REPORT
-    assert replay.targets[0].argv == ("/bin/true",)
+    assert replay.executed[0].argv == ("/bin/true",)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_options_behind_the_command_belong_to_the_command(
 ) -> None:
     told = cg_bench("run", *words)
     assert told.code == 0
-    assert replay.targets[0].argv == tuple(word for word in words if word != "--")
+    assert replay.executed[0].argv == tuple(word for word in words if word != "--")
     assert os.listdir() == []
 
 
@@ -89,7 +89,7 @@ def test_quiet_means_neither_report_nor_the_programs_output(
 ) -> None:
     told = cg_bench("run", option, "-o", "r.json", "--", "/bin/true")
     assert (told.code, told.out, told.err) == (0, "", "")
-    assert len(replay.targets) == 2
+    assert len(replay.executed) == 2
     assert decode(Path("r.json").read_bytes(), "r.json").benchmarks[0].id == "true"
 
 
@@ -134,7 +134,7 @@ def test_an_output_that_cannot_be_written_is_found_out_before_measuring(
 ) -> None:
     told = cg_bench("run", "-o", output, "--", "/bin/true")
     assert (told.code, told.out, told.err) == (2, "", message)
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_bad_option_is_reported_and_nothing_is_executed(
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith(message)
     assert "Traceback" not in told.err
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 FORBIDDEN = """
@@ -227,14 +227,14 @@ def test_without_a_command_and_without_a_suite_both_are_reported(
     assert (told.code, told.out) == (2, "")
     assert "there is no command to measure, and no suite is configured" in told.err
     assert "cg-bench init" in told.err
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 def test_a_command_that_does_not_exist_is_reported(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     told = cg_bench("run", "--", "./nonesuch")
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith("cg-bench: error: command not found: ./nonesuch\n")
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 def test_a_failing_command_saves_nothing_and_harms_nothing(replay: ReplayRunner, cg_bench: CommandLine) -> None:
@@ -313,11 +313,11 @@ def test_options_reach_the_execution(
         "/bin/true",
     )
     assert told.code == 0
-    target = replay.targets[0]
-    assert (target.variables["PASSED"], target.variables["SET"]) == ("1", "2")
-    assert (target.stdin, target.timeout_ms, target.ignore_status) == (f"{os.getcwd()}/in", 1500, True)
-    assert target.clock is not None
-    assert target.lines
+    execution = replay.executed[0]
+    assert (execution.variables["PASSED"], execution.variables["SET"]) == ("1", "2")
+    assert (execution.stdin, execution.timeout_ms, execution.ignore_status) == (f"{os.getcwd()}/in", 1500, True)
+    assert execution.clock is not None
+    assert replay.collected[0].lines
     assert str(replay.asked["geometry"]).startswith("I1=65536,4,64 D1=32768,8,64")
     assert (replay.asked["valgrind"], replay.asked["keep"]) == ("/opt/vg", Path("kept"))
     result = decode(Path("r.json").read_bytes(), "r.json")
@@ -360,7 +360,7 @@ def test_options_of_the_execution_can_be_given_by_the_environment(
     monkeypatch.setenv(f"CG_BENCH_{name}", value)
     assert cg_bench("run", "--", "/bin/true").code == 0
     for attribute, expected in wanted.items():
-        assert getattr(replay.targets[0], attribute) == expected
+        assert getattr(replay.executed[0], attribute) == expected
 
 
 def test_every_other_option_can_be_given_by_the_environment(
@@ -387,9 +387,9 @@ def test_every_other_option_can_be_given_by_the_environment(
         monkeypatch.setenv(f"CG_BENCH_{name}", value)
     told = cg_bench("run", "--", "/bin/true")
     assert (told.code, told.out, told.err) == (0, "", "")
-    assert len(replay.targets) == 5
-    assert replay.targets[0].clock is not None
-    assert (replay.targets[0].variables["A"], replay.targets[0].variables["B"]) == ("1", "2")
+    assert len(replay.executed) == 5
+    assert replay.executed[0].clock is not None
+    assert (replay.executed[0].variables["A"], replay.executed[0].variables["B"]) == ("1", "2")
     assert str(replay.asked["geometry"]) == "I1=65536,4,64 D1=65536,4,64 LL=65536,4,64"
     assert (replay.asked["valgrind"], replay.asked["keep"]) == ("/opt/vg", Path("kept"))
     assert Path("trace").read_text().split() == ["x", "y"] * 5
@@ -404,7 +404,7 @@ def test_options_beat_the_environment(
     monkeypatch.setenv("CG_BENCH_FORMAT", "json")
     told = cg_bench("run", "--repeat", "1", "--format", "table", "--", "/bin/true")
     assert told.out == REPORT
-    assert len(replay.targets) == 2
+    assert len(replay.executed) == 2
 
 
 def test_a_bad_value_in_the_environment_is_reported_as_that_options(
@@ -414,7 +414,7 @@ def test_a_bad_value_in_the_environment_is_reported_as_that_options(
     told = cg_bench("run", "--", "/bin/true")
     assert told.code == 2
     assert "'--repeat'" in told.err
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 @pytest.mark.parametrize("before", ["[[benchmark]]\n", "int main;\n", "\x00"])
@@ -426,7 +426,7 @@ def test_a_file_that_is_not_a_result_is_not_overwritten(
     assert told.code == 2
     assert "r.json exists, and is not a result file\n  name another file, or remove it first\n" in told.err
     assert Path("r.json").read_text() == before
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 @pytest.mark.parametrize("before", ["", "{}", " {\n"])

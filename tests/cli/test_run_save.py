@@ -66,7 +66,7 @@ def test_a_measurement_is_stored_with_its_counts_and_without_its_profile(
     assert list(FileStore(Path(".cg-bench")).read()) == [record]
     assert b'"profile":null' in record.data
     assert [path.name for path in Path(".cg-bench").rglob("*.gz")] == []
-    assert len(replay.targets) == 2
+    assert len(replay.executed) == 2
 
 
 def test_the_profile_is_kept_beside_it_where_that_is_asked_for(replay: ReplayRunner, cg_bench: CommandLine) -> None:
@@ -189,7 +189,7 @@ def test_a_store_that_cannot_be_used_is_reported_before_anything_is_measured(
     found = cg_bench("run", "--save", *options, "--", "/bin/true")
     assert (found.code, found.out) == (2, "")
     assert told in found.err
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 @pytest.mark.usefixtures("suite")
@@ -198,14 +198,14 @@ def test_a_store_that_cannot_be_used_is_reported_before_a_suite_is_measured(
 ) -> None:
     Path("taken").touch()
     assert cg_bench("run", "--save", "--store", "file:taken").code == 2
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 def test_profiles_without_a_store_are_refused(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     told = cg_bench("run", "--with-profile", "--", "/bin/true")
     assert told.code == 2
     assert "--with-profile has an effect only together with --save\n  add --save\n" in told.err
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 def test_the_folder_is_there_before_the_program_is_started(

@@ -85,7 +85,7 @@ def test_the_report_goes_to_stdout_and_a_line_for_each_benchmark_to_stderr(
     assert without_times(told.err) == "".join(
         f"cg-bench: [{number}/4] {name}  score 15,731  (TIME)\n" for number, name in enumerate(IDS, 1)
     )
-    assert len(replay.targets) == 8
+    assert len(replay.executed) == 8
 
 
 @pytest.mark.usefixtures("replay")
@@ -101,7 +101,7 @@ def test_what_changed_since_the_last_run_is_a_column(cg_bench: CommandLine) -> N
 
 def test_two_dashes_without_a_command_mean_the_suite_too(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     assert cg_bench("run", "-q", "--").code == 0
-    assert len(replay.targets) == 8
+    assert len(replay.executed) == 8
 
 
 @pytest.mark.parametrize("jobs", ["1", "2", "64"])
@@ -152,7 +152,7 @@ def test_a_suite_is_found_from_a_folder_below_and_measured_in_its_own(
     Path("below").mkdir()
     monkeypatch.chdir("below")
     assert cg_bench("run", "-q", "-o", "r.json").code == 0
-    assert {target.cwd for target in replay.targets} == {str(tmp_path)}
+    assert {execution.cwd for execution in replay.executed} == {str(tmp_path)}
     assert ids() == IDS
     assert os.listdir() == ["r.json"]
 
@@ -176,7 +176,7 @@ def test_only_what_was_chosen_is_measured(
 ) -> None:
     assert cg_bench("run", "-q", "-o", "r.json", *options).code == 0
     assert ids() == chosen
-    assert len(replay.targets) == 2 * len(chosen)
+    assert len(replay.executed) == 2 * len(chosen)
 
 
 @pytest.mark.parametrize("known", [{}, {"one": 9, "last": 1}, dict.fromkeys(IDS, 5)], ids=len)
@@ -198,7 +198,7 @@ def test_a_shard_that_nothing_is_left_for_is_a_result_without_benchmarks(
     replay: ReplayRunner, cg_bench: CommandLine
 ) -> None:
     assert cg_bench("run", "-o", "9.json", "--shard", "9/9").code == 0
-    assert replay.targets == []
+    assert replay.executed == []
     assert ids("9.json") == []
     for number in range(1, 9):
         assert cg_bench("run", "-q", "-o", f"{number}.json", "--shard", f"{number}/9").code == 0
@@ -254,7 +254,7 @@ def test_bad_options_are_reported_before_anything_is_measured(
     told = cg_bench("run", *options)
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith(f"cg-bench: error: {message}")
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_options_of_a_suite_are_refused_with_a_command(
     told = cg_bench("run", *option, "--", "/bin/true")
     assert told.code == 2
     assert "is for a suite\n" in told.err
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 @pytest.mark.parametrize("text", ["", "repeat = 2\n"])
@@ -277,7 +277,7 @@ def test_a_configuration_without_benchmarks_is_reported(replay: ReplayRunner, cg
     told = cg_bench("run")
     assert told.code == 2
     assert told.err.endswith("cg-bench.toml has no benchmarks\n  'cg-bench init' shows what one looks like\n")
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 def test_no_configuration_is_reported(replay: ReplayRunner, cg_bench: CommandLine) -> None:
@@ -285,7 +285,7 @@ def test_no_configuration_is_reported(replay: ReplayRunner, cg_bench: CommandLin
     told = cg_bench("run", "-k", "x")
     assert told.code == 2
     assert told.err.startswith(NO_SUITE)
-    assert replay.targets == []
+    assert replay.executed == []
     assert os.listdir() == [".git"]
 
 
@@ -409,7 +409,7 @@ def test_what_programs_said_is_kept_on_request(replay: ReplayRunner, cg_bench: C
 
 def test_source_lines_are_recorded_in_a_suite_too(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     assert cg_bench("run", "-q", "--lines").code == 0
-    assert {target.lines for target in replay.targets if target.lines} == {True}
+    assert {collect.lines for collect in replay.collected} == {True}
 
 
 def test_a_python_profile_of_a_suite_leaves_out_what_is_not_python(replay: ReplayRunner, cg_bench: CommandLine) -> None:
@@ -435,7 +435,7 @@ def test_a_python_profile_that_the_configuration_wants_cannot_be_left_out(
         assert (found.error or "").startswith(
             "--python-profile is for Python programs, and /bin/true is not a Python interpreter\n"
         )
-    assert replay.targets == []
+    assert replay.executed == []
 
 
 def test_functions_that_are_counted_alone_have_no_python_profile(replay: ReplayRunner, cg_bench: CommandLine) -> None:
@@ -497,11 +497,11 @@ def test_a_part_of_a_suite_does_not_take_the_place_of_a_baseline_of_all(
 ) -> None:
     assert cg_bench("run", "-q", "--save-baseline", "main").code == 0
     before = (STORE / "baselines" / "main.json").read_bytes()
-    replay.targets.clear()
+    replay.executed.clear()
     told = cg_bench("run", "-q", "--save-baseline", "main", *chosen)
     assert told.code == 2
     assert "the baseline 'main' holds other benchmarks, which would be lost: " in told.err
-    assert replay.targets == []
+    assert replay.executed == []
     assert (STORE / "baselines" / "main.json").read_bytes() == before
     assert cg_bench("run", "-q", "--save-baseline", "part", *chosen).code == 0
     assert cg_bench("run", "-q", "--save-baseline", "part", *chosen).code == 0
@@ -538,9 +538,9 @@ def test_a_benchmarks_table_goes_before_the_defaults_and_what_is_typed_before_bo
     )
 
     def runs(*options: str) -> list[int]:
-        replay.targets.clear()
+        replay.executed.clear()
         assert cg_bench("run", "-q", "-o", "r.json", *options).code == 0
-        assert len(replay.targets) == sum(len(item.runs) for item in measured())
+        assert len(replay.executed) == sum(len(item.runs) for item in measured())
         return [len(item.runs) for item in measured()]
 
     assert runs() == [3, 2]
@@ -561,7 +561,7 @@ def test_variables_add_up_and_the_nearest_word_counts(
     )
     assert cg_bench("run", "-q", "-j", "1", "--warmup", "0", "--env", "C=typed").code == 0
     names = ("PASSED", "A", "B", "C")
-    assert [[target.variables.get(name) for name in names] for target in replay.targets] == [
+    assert [[execution.variables.get(name) for name in names] for execution in replay.executed] == [
         ["from here", "default", "table", "typed"],
         ["from here", "default", "default", "typed"],
     ]

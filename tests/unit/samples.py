@@ -7,8 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from cachegrind_bench.hermetic.execution import Image
 from cachegrind_bench.hermetic.launch import Outcome
-from cachegrind_bench.hermetic.orders import Image
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, EVENTS, Counts, FunctionCost, Profile
 from cachegrind_bench.model.result import (
     Benchmark,

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.environment import Request
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.trace_notes import FILE, LIST, LOOK, Input, Recording
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan
@@ -19,8 +20,7 @@ from cachegrind_bench.model.metrics import IR_MODEL, LineCost, Profile
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Run, Status
 from cachegrind_bench.suite import cache as cache_module
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
-from cachegrind_bench.valgrind.options import Collect, Tool
-from cachegrind_bench.valgrind.runner import Target
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Tool
 from tests.unit import flaming
 from tests.unit.pythons import chain, python_profile
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, profile_of, times
@@ -323,23 +323,23 @@ def test_undecodable_variables_have_a_key() -> None:
 
 # The runner that records
 
-TARGET = Target(argv=("/bin/prog",), executable="/bin/prog", variables={}, cwd="/")
+EXECUTION = Execution(argv=("/bin/prog",), executable="/bin/prog", variables={}, cwd="/")
 
 
 def test_only_measured_executions_are_recorded() -> None:
     one, two = Input(FILE, "/a", "ENOENT"), Input(FILE, "/b", "ENOENT")
     inner = FakeRunner([], [measurement(recording=Recording(inputs=(item,))) for item in (one, two)])
     runner = RecordingRunner(runner=inner)
-    runner.warm_up(TARGET)
-    runner.measure(TARGET, Tool.CACHEGRIND)
-    runner.measure(TARGET, Tool.CACHEGRIND)
-    assert [target.record_files for target in inner.targets] == [False, True, True]
+    runner.warm_up(EXECUTION)
+    runner.measure(EXECUTION, WHOLE, Tool.CACHEGRIND)
+    runner.measure(EXECUTION, WHOLE, Tool.CACHEGRIND)
+    assert [execution.record_files for execution in inner.executed] == [False, True, True]
     assert runner.recording() == Recording(inputs=(one, two))
 
 
 def test_what_was_not_recorded_is_not_known() -> None:
     runner = RecordingRunner(runner=FakeRunner([], [measurement()]))
-    runner.measure(TARGET, Tool.CACHEGRIND)
+    runner.measure(EXECUTION, WHOLE, Tool.CACHEGRIND)
     assert runner.recording().incomplete == "what it reads was not recorded"
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.hermetic.clock import PinnedTime
+from cachegrind_bench.hermetic.execution import Clock, Execution, Image
 from cachegrind_bench.hermetic.fake_proc import statistics, substitute, uptime
 from cachegrind_bench.hermetic.images import Process, ProcessTable
-from cachegrind_bench.hermetic.orders import Clock, Command, Image, Orders
 from tests.unit.test_supervisor import BUFFER, SECOND, Watched
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_clocks_of_devices_and_those_that_there_are_not_are_left_to_the_kernel()
 
 
 def test_a_child_goes_on_where_its_parent_forked() -> None:
-    table = ProcessTable(os.getppid(), Orders(Command((), {}, "/"), seed=b"", scratch="/nowhere"))
+    table = ProcessTable(os.getppid(), Execution((), {}, "/", seed=b"", scratch="/nowhere"))
     parent = table._meet(os.getppid())
     parent.ticks = parent.forked_at = 7
     parent.ticks = 9

@@ -14,11 +14,12 @@ from msgspec.structs import replace
 
 from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.scratch import Scratch
 from cachegrind_bench.suite.company import Company, CompanyRunner, companies
 from cachegrind_bench.valgrind import forks
-from cachegrind_bench.valgrind.options import Loop, Tool
-from cachegrind_bench.valgrind.runner import Measurement, Target
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Loop, Tool
+from cachegrind_bench.valgrind.runner import Measurement
 from tests.unit.samples import outcome
 from tests.unit.test_run import measurement
 
@@ -33,16 +34,19 @@ class Fake:
         self.found, self.log, self.notes = [*found], list[Any](), list[str]()
         self.scratch = Scratch(path=folder, lock=-1)
 
-    def warm_up(self, target: Target) -> Outcome:
-        self.log.append(("warm-up", target.argv[1]))
+    def warm_up(self, execution: Execution) -> Outcome:
+        self.log.append(("warm-up", execution.argv[1]))
         return outcome()
 
-    def measure(self, target: Target, tool: Tool) -> Measurement:
-        self.log.append((tool.value, target.argv[1]))
+    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
+        assert collect is WHOLE
+        self.log.append((tool.value, execution.argv[1]))
         return measurement()
 
-    def measure_together(self, target: Target, lines: Sequence[tuple[str, ...]]) -> list[Measurement | None]:
-        del target
+    def measure_together(
+        self, execution: Execution, collect: Collect, lines: Sequence[tuple[str, ...]]
+    ) -> list[Measurement | None]:
+        del execution, collect
         self.log.append(lines)
         found = self.found.pop(0)
         if isinstance(found, Exception):
@@ -50,8 +54,8 @@ class Fake:
         return [*found]
 
 
-def target(word: str, **changes: Any) -> Target:
-    return Target(argv=("/bin/p", word, "-n"), executable="/bin/p", variables={}, cwd="/", **changes)
+def execution(word: str, **changes: Any) -> Execution:
+    return Execution(argv=("/bin/p", word, "-n"), executable="/bin/p", variables={}, cwd="/", **changes)
 
 
 def members(fake: Fake) -> list[CompanyRunner]:
@@ -63,9 +67,10 @@ def test_the_first_has_all_measured_and_each_gets_its_own() -> None:
     rounds = [[measurement(), measurement()], [measurement(), measurement()]]
     fake = Fake(*rounds)
     both = members(fake)
-    assert all(one.warm_up(target("a")) for one in both)
+    assert all(one.warm_up(execution("a")) for one in both)
     found = [
-        [one.measure(target(word), Tool.CALLGRIND) for _ in range(2)] for word, one in zip("ab", both, strict=True)
+        [one.measure(execution(word), WHOLE, Tool.CALLGRIND) for _ in range(2)]
+        for word, one in zip("ab", both, strict=True)
     ]
     assert all(found[place][number] is rounds[number][place] for place in range(2) for number in range(2))
     assert fake.log == [("warm-up", "a"), *[[("a", "-n"), ("b", "-n")]] * 2]
@@ -76,7 +81,7 @@ def test_what_was_not_measured_together_is_measured_alone(way: str) -> None:
     results: dict[str, Any] = {"one": [measurement(), None], "all": CommandFailedError("x", exit_status=1), "none": []}
     fake = Fake(results.get(way, ()))
     for word, one in zip("ab", members(fake), strict=True):
-        one.measure(target(word, timeout_ms=1000 if way == "late" else None), Tool.CALLGRIND)
+        one.measure(execution(word, timeout_ms=1000 if way == "late" else None), WHOLE, Tool.CALLGRIND)
     together = [] if way == "late" else [[("a", "-n"), ("b", "-n")]]
     assert fake.log == [*together, *[("callgrind", word) for word in ("b" if way == "one" else "ab")]]
 
@@ -84,11 +89,11 @@ def test_what_was_not_measured_together_is_measured_alone(way: str) -> None:
 def test_one_that_fails_at_the_constant_path_is_warmed_up_and_measured_alone_where_it_is() -> None:
     fake = Fake([measurement(), measurement()])
     first, second = members(fake)
-    first.warm_up(target("a"))
-    first.warm_up(target("a", keep_place="it fails"))
-    second.warm_up(target("b"))
-    first.measure(target("a", keep_place="it fails"), Tool.CALLGRIND)
-    second.measure(target("b"), Tool.CALLGRIND)
+    first.warm_up(execution("a"))
+    first.warm_up(execution("a", keep_place="it fails"))
+    second.warm_up(execution("b"))
+    first.measure(execution("a", keep_place="it fails"), WHOLE, Tool.CALLGRIND)
+    second.measure(execution("b"), WHOLE, Tool.CALLGRIND)
     together = [("a", "-n"), ("b", "-n")]
     assert fake.log == [("warm-up", "a"), ("warm-up", "a"), ("callgrind", "a"), together]
 
@@ -98,7 +103,7 @@ def test_one_that_hangs_is_named_as_the_others_wait_for_it(tmp_path: Path, monke
     monkeypatch.setattr("cachegrind_bench.suite.company._LONG_S", 0.05)
     fake = Fake(folder=tmp_path)
 
-    def hanging(_target: Target, lines: Sequence[tuple[str, ...]]) -> list[Measurement | None]:
+    def hanging(_execution: Execution, _collect: Collect, lines: Sequence[tuple[str, ...]]) -> list[Measurement | None]:
         for count, at in enumerate(("x/a", "x/b"), 1):
             (tmp_path / "forked").write_bytes(struct.pack("=2i", 1, 0) * count)
             deadline = time.monotonic() + 60
@@ -108,7 +113,7 @@ def test_one_that_hangs_is_named_as_the_others_wait_for_it(tmp_path: Path, monke
         return [measurement() for _ in lines]
 
     monkeypatch.setattr(fake, "measure_together", hanging)
-    members(fake)[0].measure(target("a"), Tool.CALLGRIND)
+    members(fake)[0].measure(execution("a"), WHOLE, Tool.CALLGRIND)
     for at in ("x/a", "x/b"):
         assert any(re.fullmatch(rf"{at} has run for \d+ s, while 1 other must wait", line) for line in fake.notes)
     (tmp_path / "forked").write_bytes(struct.pack("=6i", *range(6)))

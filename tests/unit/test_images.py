@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import process_memory
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.images import ProcessTable
-from cachegrind_bench.hermetic.orders import Command, Orders
 
 if TYPE_CHECKING:
     import pytest
@@ -18,9 +18,7 @@ def test_a_number_that_comes_again_is_another_process(monkeypatch: pytest.Monkey
     monkeypatch.setattr(process_memory, "parent_of", lambda _pid: 1)
     monkeypatch.setattr(process_memory, "children_of", lambda _pid: [])
     monkeypatch.setattr(process_memory, "started", lambda pid: began[pid])
-    table = ProcessTable(
-        1, Orders(Command((), {}, "/"), seed=b"seed", tool="callgrind", scratch="/none", forks_alike=True)
-    )
+    table = ProcessTable(1, Execution((), {}, "/", seed=b"seed", tool="callgrind", scratch="/none", forks_alike=True))
     first = table.of_thread(200)
     first.drawn = 7
     table.end(200)

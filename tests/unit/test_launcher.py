@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.hermetic import launch
-from cachegrind_bench.hermetic.orders import Command, Orders
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.process_memory import descendants_of
 from cachegrind_bench.hermetic.scratch import scratch
 
@@ -60,6 +60,6 @@ def test_the_launcher_ends_at_once_not_by_pythons_end_in_which_its_alarm_would_k
     heard = bytearray()
     with scratch(tmp_path) as found:
         found.renew()
-        outcome = launch.launch(Orders(command=Command(("/bin/true",), {}, "/")), found, echo=heard.extend)
+        outcome = launch.launch(Execution(("/bin/true",), {}, "/"), found, echo=heard.extend)
     assert outcome.exit_status == 0
     assert not heard

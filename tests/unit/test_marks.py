@@ -31,7 +31,7 @@ def part(folder: Path, number: int, trigger: str, rows: dict[str, int], *, pid: 
 
 
 def outcome(threads: int = 0, leftover: int = 0) -> Outcome:
-    from cachegrind_bench.hermetic.orders import Image
+    from cachegrind_bench.hermetic.execution import Image
 
     image = Image(7, "/usr/bin/python", ["python", "s.py"], 1, forked=False, threads=threads)
     return Outcome(

@@ -17,7 +17,7 @@ from tests.unit.samples import VECTOR, image, outcome, times
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cachegrind_bench.hermetic.orders import Image
+    from cachegrind_bench.hermetic.execution import Image
 
 CACHEGRIND, CALLGRIND = Tool.CACHEGRIND, Tool.CALLGRIND
 END = "Program termination"

@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.hermetic.orders import Image
+from cachegrind_bench.hermetic.execution import Image
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan, Progress
 from cachegrind_bench.measure.python_profile import DEPTHS, natives_of, perf_command, profile_python
 from cachegrind_bench.valgrind import perf_map
-from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.valgrind.options import Collect, Tool
 from tests.unit.samples import VECTOR, outcome, profile_of, times
 from tests.unit.test_pythonpaths import BODY, file_of
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from cachegrind_bench.hermetic.execution import Execution
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.valgrind.runner import Target
 
 MAP = b"1000 b py::main:/w/a.py\n1010 b py::f:/w/a.py\n"
 
@@ -81,15 +81,17 @@ class FakeExecutor:
     scratch: Any
     write: Callable[[Path, int], None]
     ended: Outcome = field(default_factory=outcome)
-    targets: list[Target] = field(default_factory=list)
+    executed: list[Execution] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
 
-    def execute(self, target: Target, tool: Tool) -> tuple[Outcome, str]:
+    def execute(self, execution: Execution, collect: Collect, tool: Tool) -> tuple[Outcome, str]:
         assert tool is Tool.CALLGRIND
-        self.targets.append(target)
+        self.executed.append(execution)
         for path in self.scratch.out.iterdir():
             path.unlink()
-        depth = target.collect.python_depth
+        depth = collect.python_depth
         assert depth is not None
+        self.depths.append(depth)
         self.write(self.scratch.out, depth)
         return self.ended, ""
 
@@ -131,8 +133,8 @@ def test_maps_are_read_and_removed_and_those_of_other_processes_left_alone(folde
     fake = executor(folder, write)
     assert calls(profiled(folder, fake, phases.append)) == {"f": 3, "main": 1}
     assert [path.name for path in (folder / "maps").iterdir()] == ["perf-8.map"]
-    assert [target.collect.python_depth for target in fake.targets] == [1, DEPTHS[0]]
-    assert fake.targets[0].argv[1:] == ("-X", "perf", "x.py")
+    assert fake.depths == [1, DEPTHS[0]]
+    assert fake.executed[0].argv[1:] == ("-X", "perf", "x.py")
     assert phases[1:] == ["profiling Python functions under Callgrind"]
 
 
@@ -145,7 +147,7 @@ def test_deep_calls_are_followed_by_a_second_execution(folder: Path) -> None:
 
     fake = executor(folder, write)
     profile = profiled(folder, fake)
-    assert [target.collect.python_depth for target in fake.targets] == [1, *DEPTHS]
+    assert fake.depths == [1, *DEPTHS]
     assert (profile.cut, profile.total) == (False, 1000)
 
 

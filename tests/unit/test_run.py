@@ -12,16 +12,17 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic.environment import Request
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.measure.command import Command
-from cachegrind_bench.measure.plan import Plan, Progress, target_of
+from cachegrind_bench.measure.plan import Plan, Progress, execution_of
 from cachegrind_bench.measure.run import Executions, lower_median, measure
 from cachegrind_bench.measure.session import Identity
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL
 from cachegrind_bench.model.result import Environment, ProcessCost, SealState, Status, comparability_key
-from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.valgrind.options import Collect, Tool
 from cachegrind_bench.valgrind.processes import Accounts
-from cachegrind_bench.valgrind.runner import Measurement, Target
+from cachegrind_bench.valgrind.runner import Measurement
 from tests.unit.samples import VECTOR, image, outcome, profile_of, times
 
 if TYPE_CHECKING:
@@ -53,25 +54,27 @@ class FakeRunner:
     log: list[str]
     measured: list[Measurement | Exception] = field(default_factory=list)
     warm: Outcome | Exception = field(default_factory=outcome)
-    targets: list[Target] = field(default_factory=list)
+    executed: list[Execution] = field(default_factory=list)
+    collected: list[Collect] = field(default_factory=list)
 
-    def warm_up(self, target: Target) -> Outcome:
+    def warm_up(self, execution: Execution) -> Outcome:
         self.log.append("warm-up")
-        self.targets.append(target)
+        self.executed.append(execution)
         if isinstance(self.warm, Exception):
             raise self.warm
         return self.warm
 
-    def measure(self, target: Target, tool: Tool) -> Measurement:
+    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
         self.log.append(tool.value)
-        self.targets.append(target)
+        self.collected.append(collect)
+        self.executed.append(execution)
         found = self.measured.pop(0) if self.measured else measurement()
         if isinstance(found, Exception):
             raise found
         return replace(found, tool=tool)
 
-    def measure_regions(self, target: Target) -> dict[str, Measurement]:
-        return {"part": self.measure(target, Tool.CALLGRIND)}
+    def measure_regions(self, execution: Execution, collect: Collect) -> dict[str, Measurement]:
+        return {"part": self.measure(execution, collect, Tool.CALLGRIND)}
 
 
 def progress(log: list[str]) -> Progress:
@@ -124,7 +127,7 @@ def test_every_layout_is_measured_as_often_as_the_plan_says_and_noted_with_each_
     runner = FakeRunner([], measured=[measurement(item) for item in counts])
     found = run(runner, layouts=3, repeat=2)
     assert executions(runner) == ["warm-up"] + ["cachegrind"] * 6
-    assert [target.layout for target in runner.targets] == [0, 0, 0, 1, 1, 2, 2]
+    assert [execution.layout for execution in runner.executed] == [0, 0, 0, 1, 1, 2, 2]
     assert [(item.layout, item.counts) for item in found.runs] == list(zip((0, 0, 1, 1, 2, 2), counts, strict=True))
     assert found.counts == times(VECTOR, 3)  # the lower median of all runs
     assert "[measuring 4 of 6 under Cachegrind]" in runner.log
@@ -134,13 +137,13 @@ def test_a_layout_means_the_same_however_many_are_measured() -> None:
     few, many = FakeRunner([]), FakeRunner([])
     run(few, layouts=2)
     run(many, layouts=5)
-    assert many.targets[: len(few.targets)] == few.targets
+    assert many.executed[: len(few.executed)] == few.executed
 
 
 def test_all_layouts_are_measured_again_where_processes_turn_up_in_a_later_one() -> None:
     runner = FakeRunner([], measured=[measurement(), measurement(split_needed=True)])
     found = run(runner, warmup=0, layouts=2)
-    assert [target.layout for target in runner.targets] == [0, 1, 0, 1]
+    assert [execution.layout for execution in runner.executed] == [0, 1, 0, 1]
     assert executions(runner) == ["cachegrind", "cachegrind", "callgrind", "callgrind"]
     assert [item.layout for item in found.runs] == [0, 1]
 
@@ -163,7 +166,7 @@ def test_orphans_that_the_warm_up_had_to_end_are_not_waited_for_as_long_again() 
     patient, short = (FakeRunner([], warm=outcome(leftover=leftover)) for leftover in (0, 1))
     for runner in (patient, short):
         run(runner)
-    assert [target.grace_ms for target in (*patient.targets, *short.targets)] == [10_000, 10_000, 10_000, 2_000]
+    assert [execution.grace_ms for execution in (*patient.executed, *short.executed)] == [10_000, 10_000, 10_000, 2_000]
 
 
 # Under which tool
@@ -200,13 +203,13 @@ def test_preparation_and_cleaning_surround_every_execution(tmp_path: Path) -> No
             file.write(f"{word}\n")
 
     class Tracing(FakeRunner):
-        def warm_up(self, target: Target) -> Outcome:
+        def warm_up(self, execution: Execution) -> Outcome:
             note("warm")
-            return super().warm_up(target)
+            return super().warm_up(execution)
 
-        def measure(self, target: Target, tool: Tool) -> Measurement:
+        def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
             note("measured")
-            return super().measure(target, tool)
+            return super().measure(execution, collect, tool)
 
     run(
         Tracing([]),
@@ -384,8 +387,8 @@ def test_bytes_that_are_no_text_are_stored_escaped() -> None:
     assert (found.command, found.warnings, found.id) == (("p", "\\xff"), ("see /\\xfe",), "p '\\xff'")
 
 
-def test_the_target_is_what_the_plan_says() -> None:
-    found = target_of(
+def test_the_execution_is_what_the_plan_says() -> None:
+    found = execution_of(
         plan(
             request=Request(values={"A": "1"}),
             stdin=Path("/x"),
@@ -399,6 +402,6 @@ def test_the_target_is_what_the_plan_says() -> None:
     assert (found.timeout_ms, found.cpu, found.clock, found.ignore_status) == (5, 1, PINNED_CLOCK, True)
     assert (found.variables["A"], found.variables["PATH"].lstrip("/")) == ("1", "bin")
     assert found.held_back == ("SECRET",)
-    assert target_of(plan()).stdin is None
-    assert (target_of(plan()).lines, target_of(plan(lines=True)).lines) == (False, True)
+    assert execution_of(plan()).stdin is None
+    assert (plan().collected.lines, plan(lines=True).collected.lines) == (False, True)
     assert plan(id="name").benchmark_id == "name"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.orders import NOT_ASKED, SHARED, STARVED
+from cachegrind_bench.hermetic.execution import NOT_ASKED, SHARED, STARVED
 from cachegrind_bench.measure.seal import PARTS, require_sealed, seal_parts, weakest, with_copies
 from cachegrind_bench.model.result import SealPart, SealState
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench.hermetic.execution import Clock, Execution
 from cachegrind_bench.hermetic.fake_proc import maps_without_tool, substitute
 from cachegrind_bench.hermetic.file_trace import Recorder
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.hermetic.orders import Clock, Command, Orders
 from cachegrind_bench.hermetic.scheduling import Scheduling
 from cachegrind_bench.hermetic.supervisor import Supervisor, _RefuseError
 
@@ -35,7 +35,7 @@ class Watched(Supervisor):
         super().__init__(
             -1,
             ARCHITECTURES["x86_64"],
-            Orders(Command((), {}, "/"), seed=b"seed", clock=clock, scratch="/nowhere"),
+            Execution((), {}, "/", seed=b"seed", clock=clock, scratch="/nowhere"),
             root=os.getpid(),
             scheduling=Scheduling(None, wanted=False),
             recorder=recorder,
@@ -220,7 +220,7 @@ def test_the_random_device_never_ends_and_is_the_same_for_one_seed() -> None:
 
 def test_the_one_cpu_of_a_run_is_number_0_and_stays_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
     supervisor = Watched(None)
-    supervisor._orders = supervisor._orders._replace(cpu=5)
+    supervisor._execution = supervisor._execution._replace(cpu=5)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _thread: {5})
     assert supervisor.ask("sched_getaffinity", 0, 128, BUFFER) == (True, 8)
     assert supervisor.ask("getcpu", BUFFER, BUFFER + 4) == (True, 0)

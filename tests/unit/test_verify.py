@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from cachegrind_bench.errors import CommandFailedError
-from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Outcome, Output
-from cachegrind_bench.hermetic.orders import SEED, Image
+from cachegrind_bench.hermetic.execution import SEED, Execution, Image, Output
+from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Outcome
 from cachegrind_bench.measure import axes as axes_module
 from cachegrind_bench.measure.axes import AXES, Axis, busy_cpus
 from cachegrind_bench.measure.command import Command
@@ -27,9 +27,9 @@ from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.measure.verify import verify
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, EVENTS, FunctionCost, Profile
 from cachegrind_bench.render.diagnosis import conclusion, verification
-from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.valgrind.options import Collect, Scope, Tool
 from cachegrind_bench.valgrind.processes import Accounts
-from cachegrind_bench.valgrind.runner import Measurement, Target
+from cachegrind_bench.valgrind.runner import Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ class Fake:
 
     def __init__(
         self,
-        cost: Callable[[Target], int],
+        cost: Callable[[Execution], int],
         *,
         unsealed: dict[str, str] | None = None,
         supervised: bool = True,
@@ -68,7 +68,7 @@ class Fake:
         self.doubts = doubts
         self.split_at_first = split_at_first
         self.tools: list[Tool] = []
-        self.targets: list[Target] = []
+        self.executed: list[Execution] = []
 
     def _outcome(self) -> Outcome:
         image = Image(1, "/bin/x", ["/bin/x"], 0, forked=False)
@@ -85,19 +85,20 @@ class Fake:
             images=(image,) if self.supervised else None,
         )
 
-    def warm_up(self, target: Target) -> Outcome:
-        del target
+    def warm_up(self, execution: Execution) -> Outcome:
+        del execution
         return self._outcome()
 
-    def measure_regions(self, target: Target) -> dict[str, Measurement]:
-        return {"part": self.measure(target, Tool.CALLGRIND)}
+    def measure_regions(self, execution: Execution, collect: Collect) -> dict[str, Measurement]:
+        return {"part": self.measure(execution, collect, Tool.CALLGRIND)}
 
-    def measure(self, target: Target, tool: Tool) -> Measurement:
+    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
+        assert collect.scope is Scope.PROCESS
         self.tools.append(tool)
-        self.targets.append(target)
+        self.executed.append(execution)
         split = self.split_at_first and tool is Tool.CACHEGRIND
         accounts = Accounts(
-            profile=profile(main=1000, work=self.cost(target)), processes=(), doubts=self.doubts, split_needed=split
+            profile=profile(main=1000, work=self.cost(execution)), processes=(), doubts=self.doubts, split_needed=split
         )
         return Measurement(tool=tool, outcome=self._outcome(), accounts=accounts)
 
@@ -193,25 +194,23 @@ def test_a_program_that_nothing_disturbs_holds_on_every_axis(plan: Plan) -> None
 def test_every_axis_changes_one_thing(plan: Plan) -> None:
     fake = Fake(lambda _target: BASE)
     hunt(plan, fake)
-    plain = msgspec.structs.asdict(fake.targets[0])
-    changed = {
-        key for target in fake.targets for key, value in msgspec.structs.asdict(target).items() if value != plain[key]
-    }
+    plain = fake.executed[0]._asdict()
+    changed = {key for execution in fake.executed for key, value in execution._asdict().items() if value != plain[key]}
     assert changed >= {"layout", "cwd", "aslr_off", "seed", "variables", "clock", "output", "elsewhere"}
-    for target in fake.targets:
-        assert sum(value != plain[key] for key, value in msgspec.structs.asdict(target).items()) <= 1
+    for execution in fake.executed:
+        assert sum(value != plain[key] for key, value in execution._asdict().items()) <= 1
 
 
 def test_variables_of_the_caller_are_held_back_from_the_program(plan: Plan) -> None:
-    fake = Fake(lambda target: BASE + len(target.variables))
+    fake = Fake(lambda execution: BASE + len(execution.variables))
     assert of(hunt(plan, fake, "environment"), "environment").verdict is Verdict.HELD
 
 
 def test_a_clock_that_decides_the_work_is_named(plan: Plan) -> None:
     ticks = itertools.count(1)
 
-    def cost(target: Target) -> int:
-        return BASE + (next(ticks) * 977 if target.clock is None else target.clock.epoch_ns % 1000 * 7)
+    def cost(execution: Execution) -> int:
+        return BASE + (next(ticks) * 977 if execution.clock is None else execution.clock.epoch_ns % 1000 * 7)
 
     found = hunt(plan, Fake(cost))
     assert not found.held
@@ -226,7 +225,9 @@ def test_a_clock_that_decides_the_work_is_named(plan: Plan) -> None:
 
 
 def test_a_clock_is_found_even_where_the_plain_repeats_agreed(plan: Plan) -> None:
-    found = hunt(plan, Fake(lambda target: BASE + (target.clock.epoch_ns % 1000 if target.clock else 0)), "clock")
+    found = hunt(
+        plan, Fake(lambda execution: BASE + (execution.clock.epoch_ns % 1000 if execution.clock else 0)), "clock"
+    )
     assert of(found, "repeat").verdict is Verdict.HELD
     assert of(found, "clock").verdict is Verdict.MOVED
     assert "time it reads" in str(of(found, "clock").cause)
@@ -235,7 +236,9 @@ def test_a_clock_is_found_even_where_the_plain_repeats_agreed(plan: Plan) -> Non
 
 def test_a_clock_that_the_user_has_pinned_is_not_a_failure(plan: Plan) -> None:
     pinned = msgspec.structs.replace(plan, clock=PINNED_CLOCK)
-    found = hunt(pinned, Fake(lambda target: BASE + (target.clock.epoch_ns % 1000 if target.clock else 0)), "clock")
+    found = hunt(
+        pinned, Fake(lambda execution: BASE + (execution.clock.epoch_ns % 1000 if execution.clock else 0)), "clock"
+    )
     assert of(found, "clock").verdict is Verdict.DEPENDS
     assert found.held
 
@@ -243,8 +246,8 @@ def test_a_clock_that_the_user_has_pinned_is_not_a_failure(plan: Plan) -> None:
 def test_noise_that_the_clock_explains_nearly_leaves_the_rest_unclear(plan: Plan) -> None:
     ticks = itertools.count(1)
 
-    def cost(target: Target) -> int:
-        return BASE + next(ticks) * (1 if target.clock else 9000)
+    def cost(execution: Execution) -> int:
+        return BASE + next(ticks) * (1 if execution.clock else 9000)
 
     found = hunt(plan, Fake(cost), "load", "aslr")
     assert "nearly" in str(of(found, "repeat").cause)
@@ -254,8 +257,8 @@ def test_noise_that_the_clock_explains_nearly_leaves_the_rest_unclear(plan: Plan
 def test_noise_without_a_known_cause_is_told_apart_from_a_real_effect(plan: Plan) -> None:
     noise = itertools.cycle([0, 30, 10, 20])
 
-    def cost(target: Target) -> int:
-        return BASE + next(noise) + (0 if target.aslr_off else 50_000) + (40_000 if target.seed != SEED else 0)
+    def cost(execution: Execution) -> int:
+        return BASE + next(noise) + (0 if execution.aslr_off else 50_000) + (40_000 if execution.seed != SEED else 0)
 
     found = hunt(plan, Fake(cost), "load", "aslr", "random")
     assert of(found, "repeat").cause is None
@@ -266,16 +269,16 @@ def test_noise_without_a_known_cause_is_told_apart_from_a_real_effect(plan: Plan
 
 
 def test_what_the_seal_pins_is_not_a_failure(plan: Plan) -> None:
-    def cost(target: Target) -> int:
+    def cost(execution: Execution) -> int:
         return BASE + sum(
             (
-                target.layout,
-                0 if target.aslr_off else 10,
-                100 if target.seed != SEED else 0,
-                1000 * int(target.variables["PYTHONHASHSEED"]),
-                0 if target.output is Output.PIPE else 10_000,
-                100_000 if target.keep_place else 0,
-                0 if target.pin_scheduling else 1_000_000,
+                execution.layout,
+                0 if execution.aslr_off else 10,
+                100 if execution.seed != SEED else 0,
+                1000 * int(execution.variables["PYTHONHASHSEED"]),
+                0 if execution.output is Output.PIPE else 10_000,
+                100_000 if execution.keep_place else 0,
+                0 if execution.pin_scheduling else 1_000_000,
             )
         )
 
@@ -288,13 +291,15 @@ def test_what_the_seal_pins_is_not_a_failure(plan: Plan) -> None:
 
 def test_threads_that_took_turns_as_the_kernel_likes_say_nothing_of_a_cpu(plan: Plan) -> None:
     class Shared(Fake):
-        def measure(self, target: Target, tool: Tool) -> Measurement:
-            self.unsealed = {} if target.cpu == plan.cpu else {"scheduling": "another run of cg-bench is on this CPU"}
-            return super().measure(target, tool)
+        def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
+            self.unsealed = (
+                {} if execution.cpu == plan.cpu else {"scheduling": "another run of cg-bench is on this CPU"}
+            )
+            return super().measure(execution, collect, tool)
 
     if len(os.sched_getaffinity(0)) == 1:
         pytest.skip("needs two CPUs")
-    found = hunt(plan, Shared(lambda target: BASE if target.cpu == plan.cpu else BASE + 1000), "cpu")
+    found = hunt(plan, Shared(lambda execution: BASE if execution.cpu == plan.cpu else BASE + 1000), "cpu")
     assert of(found, "cpu").verdict is Verdict.SKIPPED
     assert "another run of cg-bench" in str(of(found, "cpu").note)
     assert found.held
@@ -313,7 +318,7 @@ def test_axes_that_change_nothing_are_skipped(plan: Plan) -> None:
 @pytest.mark.parametrize(("option", "instead"), [("-I", "-s -P"), ("-E", "leave -E out")])
 def test_python_that_ignores_the_hash_seed_is_named(plan: Plan, option: str, instead: str) -> None:
     python = msgspec.structs.replace(plan, command=command("/usr/bin/python3", option, "x.py"))
-    found = hunt(python, Fake(lambda target: BASE + (1000 if target.seed != SEED else 0)), "random", "hash-seed")
+    found = hunt(python, Fake(lambda execution: BASE + (1000 if execution.seed != SEED else 0)), "random", "hash-seed")
     finding = of(found, "random")
     assert finding.verdict is Verdict.DEPENDS
     assert f"Python with {option} ignores PYTHONHASHSEED" in str(finding.cause)
@@ -334,7 +339,7 @@ def test_random_bytes_that_cannot_be_pinned_are_suspected(plan: Plan) -> None:
     assert not found.held
     assert verdicts(found)["random"] == verdicts(found)["clock"] == "skipped"
     assert "EPERM" in str(of(found, "random").note)
-    assert all(target.clock is None for target in fake.targets)
+    assert all(execution.clock is None for execution in fake.executed)
 
 
 def test_a_seal_without_supervisor_skips_what_it_would_answer(plan: Plan) -> None:
@@ -378,19 +383,19 @@ def test_the_only_cpu_cannot_be_left(plan: Plan, monkeypatch: pytest.MonkeyPatch
     ids=["none", "trace", "short", "big"],
 )
 def test_the_depth_of_the_working_directory(plan: Plan, per_byte: int, verdict: Verdict) -> None:
-    found = hunt(plan, Fake(lambda target: BASE + per_byte * len(target.cwd)), "cwd")
+    found = hunt(plan, Fake(lambda execution: BASE + per_byte * len(execution.cwd)), "cwd")
     assert of(found, "cwd").verdict is verdict
     assert found.held == (verdict is not Verdict.MOVED)
 
 
 def test_links_that_cost_something_are_no_effect_of_depth(plan: Plan) -> None:
-    fake = Fake(lambda target: BASE + (0 if target.cwd == str(plan.cwd) else 40_000))
+    fake = Fake(lambda execution: BASE + (0 if execution.cwd == str(plan.cwd) else 40_000))
     assert of(hunt(plan, fake, "cwd"), "cwd").verdict is Verdict.HELD
 
 
 def test_a_command_that_needs_its_own_directory_is_skipped(plan: Plan) -> None:
-    def cost(target: Target) -> int:
-        if target.cwd != str(plan.cwd):
+    def cost(execution: Execution) -> int:
+        if execution.cwd != str(plan.cwd):
             raise CommandFailedError("exit status 2", exit_status=2)
         return BASE
 
@@ -421,8 +426,8 @@ def test_a_crowded_or_unreadable_directory_is_not_mirrored(plan: Plan, monkeypat
 
 
 def test_a_failure_under_an_axis_is_reported_with_its_last_words(plan: Plan) -> None:
-    def cost(target: Target) -> int:
-        if target.output is Output.TERMINAL:
+    def cost(execution: Execution) -> int:
+        if execution.output is Output.TERMINAL:
             raise CommandFailedError("exit status 3", hint="its last lines", exit_status=3)
         return BASE
 
@@ -433,7 +438,7 @@ def test_a_failure_under_an_axis_is_reported_with_its_last_words(plan: Plan) -> 
 
 
 def test_a_failure_of_the_plain_command_ends_the_hunt(plan: Plan) -> None:
-    def cost(_target: Target) -> int:
+    def cost(_execution: Execution) -> int:
         raise CommandFailedError("exit status 3", exit_status=3)
 
     with pytest.raises(CommandFailedError):
@@ -443,8 +448,8 @@ def test_a_failure_of_the_plain_command_ends_the_hunt(plan: Plan) -> None:
 def test_a_pinned_clock_that_breaks_the_command_explains_nothing(plan: Plan) -> None:
     noise = itertools.cycle([0, 30])
 
-    def cost(target: Target) -> int:
-        if target.clock:
+    def cost(execution: Execution) -> int:
+        if execution.clock:
             raise CommandFailedError("exit status 3", exit_status=3)
         return BASE + next(noise)
 
@@ -527,9 +532,9 @@ def is_running(pid: int) -> bool:
 def noisy(plan: Plan) -> Verification:
     ticks = itertools.count(1)
 
-    def cost(target: Target) -> int:
-        clock = next(ticks) * 977 if target.clock is None else 0
-        return BASE + clock + (5000 if target.output is Output.NULL else 0) + (1000 if target.seed != SEED else 0)
+    def cost(execution: Execution) -> int:
+        clock = next(ticks) * 977 if execution.clock is None else 0
+        return BASE + clock + (5000 if execution.output is Output.NULL else 0) + (1000 if execution.seed != SEED else 0)
 
     hostile = msgspec.structs.replace(plan, command=command("/usr/bin/python3", "-I", "x|<b>\x1b[31m.py"))
     return hunt(hostile, Fake(cost), "cwd", "random", "clock", "stdout")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.hermetic.clock import PinnedTime
+from cachegrind_bench.hermetic.execution import Clock, Image
 from cachegrind_bench.hermetic.images import Process
-from cachegrind_bench.hermetic.orders import Clock, Image
 from cachegrind_bench.hermetic.process_memory import Threads
 from cachegrind_bench.hermetic.waits import Waits
 

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.launch import launch
-from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.hermetic.trace_notes import Recording
 from cachegrind_bench.measure.command import resolve
-from cachegrind_bench.measure.plan import Plan, target_of
+from cachegrind_bench.measure.plan import Plan, execution_of
 from cachegrind_bench.measure.run import Executions, measure, surrounded
 from cachegrind_bench.measure.session import SCRATCH_BASE, identify, valgrind_setup
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Result
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
-from cachegrind_bench.valgrind.options import Geometry, Tool
+from cachegrind_bench.valgrind.options import WHOLE, Geometry, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,13 +41,15 @@ def record(code: str, cwd: Path, *arguments: str, stdin: Path | None = None) -> 
     argv = (sys.executable, "-I", "-S", "-c", f"import os, sys\n{code}", *arguments)
     with scratch(SCRATCH_BASE) as place:
         place.renew()
-        orders = Orders(
-            Command(argv, {"TMPDIR": str(place.tmp)}, str(cwd)),
+        execution = Execution(
+            argv,
+            {"TMPDIR": str(place.tmp)},
+            str(cwd),
             stdin=None if stdin is None else str(stdin),
             record_files=True,
             timeout_ms=60_000,
         )
-        outcome = launch(orders, place, echo=lambda _chunk: None)
+        outcome = launch(execution, place, echo=lambda _chunk: None)
     assert outcome.exit_status == 0, outcome.tail.decode()
     assert outcome.recording is not None
     return outcome.recording
@@ -303,13 +305,14 @@ def test_recording_changes_no_count(tool: Tool, tmp_path: Path) -> None:
     )
     command = resolve([sys.executable, "-c", code], ENVIRON, tmp_path)
     plan = Plan(command=command, cwd=tmp_path, environ=ENVIRON)
-    target = target_of(plan)
+    execution = execution_of(plan)
     with valgrind_setup(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
         echo=lambda _chunk: None
     ) as ready:
-        ready.runner.warm_up(target)
+        ready.runner.warm_up(execution)
         plain, recorded = (
-            ready.runner.measure(replace(target, cpu=ready.cpu, record_files=wanted), tool) for wanted in (False, True)
+            ready.runner.measure(execution._replace(cpu=ready.cpu, record_files=wanted), WHOLE, tool)
+            for wanted in (False, True)
         )
     assert plain.outcome.recording is None
     assert recorded.outcome.recording is not None

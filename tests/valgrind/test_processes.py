@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.session import valgrind_setup
-from cachegrind_bench.valgrind.options import Geometry, Tool
-from cachegrind_bench.valgrind.runner import Target
+from cachegrind_bench.valgrind.options import WHOLE, Geometry, Tool
 
 if TYPE_CHECKING:
     from tests.conftest import CompileC
@@ -247,7 +247,7 @@ def _added_up(*words: str) -> int:
     """Return the instructions of all out files that Cachegrind writes for this command, added up."""
     environ = dict(os.environ)
     command = resolve(words, environ, Path.cwd())
-    target = Target(
+    execution = Execution(
         argv=command.argv,
         executable=command.executable,
         variables=environment.compose(environ, environment.Request(values={}), {}),
@@ -256,7 +256,7 @@ def _added_up(*words: str) -> int:
     with valgrind_setup(valgrind=None, geometry=Geometry(), environ=environ, passed={}).session(
         echo=lambda _: None
     ) as ready:
-        return ready.runner.measure(target, Tool.CACHEGRIND).accounts.profile.counts().Ir
+        return ready.runner.measure(execution, WHOLE, Tool.CACHEGRIND).accounts.profile.counts().Ir
 
 
 # --- Launcher scripts ----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.hermetic.orders import SHARED
+from cachegrind_bench.hermetic.execution import SHARED
 from cachegrind_bench.measure.axes import busy_cpus
 from tests.valgrind.conftest import cpus_of_worker
 

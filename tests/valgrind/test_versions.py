@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.measure.session import valgrind_setup
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
-from cachegrind_bench.valgrind.options import Geometry, Tool
-from cachegrind_bench.valgrind.runner import Target
+from cachegrind_bench.valgrind.options import WHOLE, Geometry, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,7 +107,7 @@ def test_the_installed_and_the_newest_version_agree_in_an_equal_environment(
 
 def _measured(valgrind: Path, program: Path, tool: Tool) -> Counts:
     environ = dict(os.environ)
-    target = Target(
+    execution = Execution(
         argv=(str(program),),
         executable=str(program),
         variables=environment.compose(environ, environment.Request(values={}), {}),
@@ -116,7 +116,7 @@ def _measured(valgrind: Path, program: Path, tool: Tool) -> Counts:
     with valgrind_setup(valgrind=str(valgrind), geometry=Geometry(), environ=environ, passed={}).session(
         echo=lambda _: None
     ) as ready:
-        return ready.runner.measure(target, tool).accounts.profile.counts()
+        return ready.runner.measure(execution, WHOLE, tool).accounts.profile.counts()
 
 
 @pytest.mark.parametrize("flags", [("-O1", "-g"), ("-O2", "-g", "-static")], ids=["dynamic", "static"])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, PlaceError
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.place import NOWHERE, Checkout, Translation, pairs_of, venv_of
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT
 from cachegrind_bench.interruption import Cancel
@@ -20,7 +21,7 @@ from cachegrind_bench.measure.command import Command, resolve
 from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.startup import import_finder
 from cachegrind_bench.valgrind.options import Collect, Scope, Tool
-from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
+from cachegrind_bench.valgrind.runner import ValgrindRunner
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
@@ -111,21 +112,21 @@ class Place:
 Watch: TypeAlias = "Callable[[Exchange], AbstractContextManager[object]]"
 
 
-def _target(
+def _execution(
     place: Place,
     worker: Worker,
     runner: ValgrindRunner,
     *,
     cpu: int | None,
-    collect: Collect = CALLS,
-) -> Target:
+    perf: bool = False,
+) -> Execution:
     command = place.command(worker.exchange.path, str(runner.scratch.out))
     argv = command.argv
-    if collect.python_depth is not None:
+    if perf:
         from cachegrind_bench.measure.python_profile import with_perf
 
         argv = with_perf(command)
-    return Target(
+    return Execution(
         argv=argv,
         executable=command.executable,
         variables={
@@ -135,7 +136,6 @@ def _target(
         cpu=cpu,
         timeout_ms=worker.limit_ms,
         held_back=tuple(environment.held_back(place.environ, place.request)),
-        collect=collect,
         plugin=_PLUGIN,
         checkout=Checkout.of(place.environ),
         keep_place=place.keep,
@@ -220,22 +220,23 @@ class Workers:
     def _rehearse(self, worker: Worker, cpu: int) -> Outcome:
         """Serve a folder without Valgrind, as each command that is measured runs once before: it fills __pycache__."""
         with self._cancel.under(), self.valgrind_setup.session(echo=self.echo, first=FIRST_SLOT) as ready:
-            target = _target(self.place, worker, ready.runner, cpu=cpu)
+            execution = _execution(self.place, worker, ready.runner, cpu=cpu)
             with self.watch(worker.exchange):
-                return ready.runner.warm_up(target)
+                return ready.runner.warm_up(execution)
 
     def _serve(self, worker: Worker) -> Outcome:
         with self._cancel.under(), self.valgrind_setup.session(echo=self.echo) as ready:
-            target = _target(self.place, worker, ready.runner, cpu=self._cpu(ready.cpu), collect=self.collect)
+            perf = self.collect.python_depth is not None
+            execution = _execution(self.place, worker, ready.runner, cpu=self._cpu(ready.cpu), perf=perf)
             out = worker.out = ready.runner.scratch.out
             with ExitStack() as stack:
                 maps = None
-                if self.collect.python_depth is not None:
+                if perf:
                     from cachegrind_bench.measure.perf_maps import PerfMaps
 
                     maps = stack.enter_context(PerfMaps(out))
                 with self.watch(worker.exchange):
-                    outcome, _log = ready.runner.execute(target, Tool.CALLGRIND)
+                    outcome, _log = ready.runner.execute(execution, self.collect, Tool.CALLGRIND)
                 self.read(worker, out, None if maps is None else maps.read(outcome))
             return outcome
 

@@ -1,4 +1,4 @@
-"""What cg-bench and the launcher send each other: the orders for one execution, and the report on it.
+"""What cg-bench and the launcher send each other: an execution, and the report on it.
 
 By marshal, as both ends are the same Python: it needs no import, unlike json, and carries odd file names too. Used inside the
 launcher: only the standard library, and little of it.
@@ -10,6 +10,7 @@ import marshal
 import os
 import struct
 import sys
+from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
 from cachegrind_bench.hermetic.place import Checkout, Pair
@@ -26,11 +27,20 @@ SHARED = "another run of cg-bench is on this CPU"
 STARVED = "a thread or process waited for a minute while others ran, perhaps for it"
 
 
-class Command(NamedTuple):
-    """What to execute; `argv[0]` is an absolute path."""
+class Output(StrEnum):
+    """What the program's stdout is; runs always use a pipe, the noise hunter tries the others."""
+
+    PIPE = "pipe"
+    FILE = "file"
+    NULL = "null"
+    TERMINAL = "terminal"
+
+
+class Placed(NamedTuple):
+    """A command whose files are at their constant paths."""
 
     argv: tuple[str, ...]
-    env: dict[str, str]
+    variables: dict[str, str]
     cwd: str
 
 
@@ -57,30 +67,45 @@ class Clock(NamedTuple):
         return readings * self.step_ns + max(0, readings - self.turn) * self.later_ns
 
 
-class Orders(NamedTuple):
-    """One execution, down to the last detail."""
+class Execution(NamedTuple):
+    """One execution: what is executed, how it is sealed, and its limits. The launcher receives exactly this.
 
-    command: Command
-    placed: Command | None = None  # in its stead where all of `places` can be seen there
-    places: tuple[Pair, ...] = ()
-    keep_place: str = ""  # why `places` is empty
-    checkout: Checkout | None = None  # where a worktree of it is measured
-    sealed: bool = True  # False: executed as it is, and only ended with all that it starts
+    What Valgrind counts in it is a `Collect`. A runner puts Valgrind in front of `argv`, pads `variables` and sets the fields at
+    the end. Times are in milliseconds.
+    """
+
+    argv: tuple[str, ...]  # the first is an absolute path
+    variables: dict[str, str]
+    cwd: str
+    executable: str = ""
+    begin: int = 1  # where in argv the words after the program's name, or after that of its script, begin
     stdin: str | None = None
-    stdout: str | None = None  # None: the launcher's
+    output: Output = Output.PIPE
+    quiet: bool = False  # its output is not shown
+    sealed: bool = True  # False: executed as it is, and only ended with all that it starts
     cpu: int | None = None
+    layout: int = 0  # see hermetic.environment
+    padding: bool = True
+    plugin: str | None = None  # the folder of our package, where it is imported
+    keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
+    checkout: Checkout | None = None  # where a worktree of it is measured
     aslr_off: bool = True
     pin_scheduling: bool = False
     seed: bytes = SEED
     clock: Clock | None = None
-    tool: str | None = None  # Valgrind's image
     timeout_ms: int | None = None
     grace_ms: int = GRACE_MS
-    record_files: bool = False
+    ignore_status: bool = False
+    held_back: tuple[str, ...] = ()  # variables of the caller that the program does not see
+    record_files: bool = False  # note what a measured execution reads
     forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
     libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has found them
-    perf_maps: bool = False  # Python is to write them, outside of the scratch directory
     elsewhere: str = ""  # what is as on another machine, see fake_proc: nothing in a run, the noise hunter tries it
+    placed: Placed | None = None  # executed instead where all of `places` can be seen there
+    places: tuple[Pair, ...] = ()
+    tool: str | None = None  # Valgrind's image
+    perf_maps: bool = False  # Python is to write them, outside of the scratch directory
+    stdout: str | None = None  # None: the launcher's
     scratch: str = ""
 
     @property
@@ -136,25 +161,27 @@ class Report(NamedTuple):
     libraries: list[bytes]
 
 
-def packed(message: Orders | Report) -> bytes:
+def packed(message: Execution | Report) -> bytes:
     """Return a message as it is sent, behind its length."""
     data = marshal.dumps(_plain(message))
     return _LENGTH.pack(len(data)) + data
 
 
 def _plain(value: object) -> Any:
-    """Return values as marshal knows them: tuples without names."""
+    """Return values as marshal knows them: tuples without names, and texts."""
+    if isinstance(value, Output):
+        return value.value
     return tuple(map(_plain, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else value
 
 
-def read_orders(descriptor: int) -> Orders:
-    """Read the orders. If the pipe closes before they are complete, the parent is gone: end this process."""
+def read_execution(descriptor: int) -> Execution:
+    """Read an execution. If the pipe closes before it is complete, the parent is gone: end this process."""
     (length,) = _LENGTH.unpack(_read_exactly(descriptor, _LENGTH.size))
-    orders = Orders(*marshal.loads(_read_exactly(descriptor, length)))
-    placed = None if orders.placed is None else Command(*orders.placed)
-    clock = None if orders.clock is None else Clock(*orders.clock)
-    checkout = None if orders.checkout is None else Checkout(*orders.checkout)
-    return orders._replace(command=Command(*orders.command), placed=placed, clock=clock, checkout=checkout)
+    execution = Execution(*marshal.loads(_read_exactly(descriptor, length)))
+    placed = None if execution.placed is None else Placed(*execution.placed)
+    clock = None if execution.clock is None else Clock(*execution.clock)
+    checkout = None if execution.checkout is None else Checkout(*execution.checkout)
+    return execution._replace(placed=placed, clock=clock, checkout=checkout)
 
 
 def _read_exactly(descriptor: int, length: int) -> bytes:
