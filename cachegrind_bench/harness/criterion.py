@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.harness.cargo import Cargo
+from cachegrind_bench.harness.engine.jumping_clock import HOOK, Jumps
 from cachegrind_bench.harness.protocol import exactly
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.valgrind.options import Loop, Sections
@@ -58,12 +59,10 @@ _NUMBERED = re.compile(r"(.+) #\d+")
 _SECONDS = 4212
 _JUMPS = {100: 119.3, 10: 814.5, 1: 1943.5}  # by numbers of iterations beyond two, in seconds
 _MOST_IR = 20_000_000  # of two iterations (of one if each is a batch), as many times
-_CLOCK = PINNED_CLOCK._replace(
-    step_ns=10**5,
-    most_ns=3 * 10**8,
-    jumps=tuple(
-        (_MOST_IR // number if number > 1 else sys.maxsize, int(seconds * 10**9)) for number, seconds in _JUMPS.items()
-    ),
+_CLOCK = PINNED_CLOCK._replace(step_ns=10**5, hook=HOOK)
+_MOST_NS = 3 * 10**8
+_EACH = tuple(
+    (_MOST_IR // number if number > 1 else sys.maxsize, int(seconds * 10**9)) for number, seconds in _JUMPS.items()
 )
 
 
@@ -107,14 +106,18 @@ class Criterion(Cargo):
         sections = by_measurement if by_measurement.begin and by_measurement.end else by_instant
         kinds = [sections, *([] if sections.other is None else [sections.other])]
         words = ("--profile-time", str(_SECONDS))
+        jumps = Jumps(
+            each=_EACH,
+            calls=_dumps(reset),
+            kinds=tuple((_dumps(kind.begin), _dumps(kind.end)) for kind in kinds),
+            most_ns=_MOST_NS,
+        )
         return Loop(
             words=dict.fromkeys(_JUMPS, words),
             rehearsal=(*self.words(""), *words),
             native=("--test",),
             sections=sections,
-            clock=_CLOCK._replace(
-                calls=_dumps(reset), kinds=tuple((_dumps(kind.begin), _dumps(kind.end)) for kind in kinds)
-            ),
+            clock=_CLOCK._replace(data=jumps),
         )
 
 

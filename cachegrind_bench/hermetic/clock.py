@@ -23,8 +23,6 @@ HERTZ = 100  # USER_HZ, sysconf(_SC_CLK_TCK)
 # linux/include/uapi/linux/time.h; the two alarms, 8 and 9, are read as their clocks.
 _WALL, _SINCE_BOOT, _CPU = frozenset((0, 5, 8, 11)), frozenset((1, 4, 6, 7, 9)), frozenset((2, 3))
 REALTIME, MONOTONIC = 0, 1
-_TRIGGER = b"\ndesc: Trigger: "
-_HEAD_BYTES = 1 << 16  # of a file of Callgrind's, which begins with the command and the sums
 _CLOCK_FD = 3  # the low bits of an id that stands for a device such as /dev/ptp0
 _PEAK_STEP_KB = 64 << 10
 _RUSAGE_CHILDREN = (1 << 32) - 1
@@ -41,13 +39,18 @@ class Answer(NamedTuple):
 class PinnedTime:
     """The clocks of all processes of one run. `waited_ns` is what they have waited for, in place of the real time.
 
-    Callgrind's files are in the folder `out`.
+    Valgrind's files are in the folder `out`. A hook (see Clock) is a class derived from this one.
     """
+
+    ignores_cpu_timers = False
 
     def __init__(self, clock: Clock, out: str = "") -> None:
         self.clock = clock
         self.waited_ns = 0
-        self._out = out
+        self.out = out
+
+    def forked(self, process: Process) -> None:
+        """Note that this process forks."""
 
     def boot_s(self) -> int:
         """Return when the machine booted, in seconds of the wall clock."""
@@ -69,40 +72,7 @@ class PinnedTime:
     def read(self, process: Process, clock_id: int) -> int | None:
         """Return what a clock shows at one more reading."""
         process.ticks += 1
-        if self.clock.jumps and process.image.jump is None:
-            self._look_at_parts(process)
         return self.now(process, clock_id)
-
-    def _look_at_parts(self, process: Process) -> None:
-        """Jump if Callgrind has written the part of this process that says by how much."""
-        while (head := _head(f"{self._out}/out.{process.image.pid}.{process.parts + 1}")) is not None:
-            process.parts += 1
-            counts = head.partition(b"\nsummary: ")[2].split(None, 1)
-            process.cost += int(counts[0]) if counts and counts[0].isdigit() else 0
-            if self._ends_section(process, head.partition(_TRIGGER)[2].partition(b"\n")[0].decode()):
-                if self.passed(process) - process.called_ns <= self.clock.most_ns:
-                    jump = next(place for place, (most, _) in enumerate(self.clock.jumps) if process.cost <= most)
-                    process.image.jump = jump
-                    process.jumped_ns = self.clock.jumps[jump][1]
-                return
-
-    def _ends_section(self, process: Process, trigger: str) -> bool:
-        """Note what this part of Callgrind's says; return whether a section of the second call ends with it."""
-        if trigger in self.clock.calls:
-            process.calls += 1
-            if process.calls == 1:
-                process.called_ns = self.passed(process)
-        elif process.calls == 1:
-            known = len(self.clock.kinds) if process.kind is None else process.kind
-            process.kind = next(
-                (n for n, (_, ends) in enumerate(self.clock.kinds[:known]) if trigger in ends), process.kind
-            )
-        elif process.calls == 2 and process.kind is not None:
-            begins, ends = self.clock.kinds[process.kind]
-            if trigger in begins:
-                process.cost = 0
-            return trigger in ends
-        return False
 
     def uptime_ns(self, process: Process) -> int:
         """Return the time since the machine's start at one more reading."""
@@ -137,10 +107,12 @@ class PinnedTime:
         return Answer(0, args[1], struct.pack("=18q", seconds, rest // 1000, 0, 0, peak, *[0] * 13))
 
 
-def _head(path: str) -> bytes | None:
-    """Return the beginning of a file, None if there is none yet."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(_HEAD_BYTES)
-    except OSError:
-        return None
+def pinned_time(clock: Clock, out: str) -> PinnedTime:
+    """Return the clocks of a run whose files are in `out`, by the hook of `clock` if it has one."""
+    if not clock.hook:
+        return PinnedTime(clock, out)
+    from importlib import import_module  # few clocks have one
+
+    module, _, name = clock.hook.partition(":")
+    found: type[PinnedTime] = getattr(import_module(module), name)
+    return found(clock, out)

@@ -47,20 +47,15 @@ class Placed(NamedTuple):
 class Clock(NamedTuple):
     """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading; by `later_ns` more after `turn` readings.
 
-    With `jumps`, it jumps once: in the second of the calls that begin with a part of Callgrind's for one of the triggers `calls`, where
-    the first section ends, by what that section cost. Each jump has the most instructions that it is for, and nanoseconds. `kinds`
-    are the triggers that begin and end a section; of several, the first that ends one in the first call. It does not jump
-    where more than `most_ns` have passed since the first call began.
+    `hook` is the importable name, as MODULE:CLASS, of a class of clocks that takes the place of `clock.PinnedTime`; `data` is for it.
     """
 
     epoch_ns: int
     step_ns: int
     turn: int = 0
     later_ns: int = 0
-    jumps: tuple[tuple[int, int], ...] = ()
-    calls: tuple[str, ...] = ()
-    kinds: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
-    most_ns: int = 0
+    hook: str = ""
+    data: tuple[Any, ...] = ()
 
     def passed_ns(self, readings: int) -> int:
         """Return the time that this number of readings takes."""
@@ -117,7 +112,7 @@ class Execution(NamedTuple):
 class Image:
     """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes.
 
-    `jump` is which one of its jumps its clock has made.
+    `jump` is which one of its jumps its clock has made, by its hook.
     """
 
     def __init__(

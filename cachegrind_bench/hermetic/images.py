@@ -17,15 +17,13 @@ class Process:
 
     `ticks` goes on from that of the parent, `born`, as there is one time for both; `forked_at` is what its next child
     goes on from. `ended` is when it started, once it was about to end: its number may come again. Its clock has jumped by
-    `jumped_ns`; `parts` of Callgrind's were looked at for that. In them `calls` had begun, the first at `called_ns`, `kind` is that of
-    their sections, and a section has cost `cost` so far.
+    `jumped_ns`.
     """
 
     def __init__(self, stream: bytes, image: Image, born: int) -> None:
         self.stream, self.image = stream, image
         self.ticks = self.born = self.forked_at = born
-        self.drawn = self.asked = self.forks = self.jumped_ns = self.parts = self.calls = self.called_ns = self.cost = 0
-        self.kind: int | None = None
+        self.drawn = self.asked = self.forks = self.jumped_ns = 0
         self.ended = ""
         self.pending: list[str] | None = None
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import fake_proc
-from cachegrind_bench.hermetic.clock import CALLS, PinnedTime
+from cachegrind_bench.hermetic.clock import CALLS, PinnedTime, pinned_time
 from cachegrind_bench.hermetic.file_trace import MOVES, start_of
 from cachegrind_bench.hermetic.files import stamp_of
 from cachegrind_bench.hermetic.images import ProcessTable
@@ -75,7 +75,7 @@ class Supervisor:
         self.failures: dict[str, str] = {}
         self.unfit = ""  # see Report
         self._at_random_pinned = False
-        self._time = None if execution.clock is None else PinnedTime(execution.clock, execution.out)
+        self._time = None if execution.clock is None else pinned_time(execution.clock, execution.out)
         self.waits: Waits | None = None
         self._recorder = recorder
         self._scheduling = scheduling
@@ -185,13 +185,13 @@ class Supervisor:
 
     def _fork(self, thread: int) -> None:
         process = self._processes.fork(thread)
-        if self._time is not None and self._time.clock.jumps and process.image.parent == 0:
-            self._time.waited_ns = 0  # what its children wait for is not what the next one begins with
+        if self._time is not None:
+            self._time.forked(process)
 
     def _wait(self, waits: Waits, ident: int, name: str, thread: int, args: list[int]) -> bool:
         """Return whether we answer instead of the kernel."""
-        if name == "setitimer" and args[0] & _INT and self._time is not None and self._time.clock.jumps:
-            return True  # a profiler's, of CPU time: on such a clock it never ends, and interrupts no benchmark
+        if name == "setitimer" and args[0] & _INT and self._time is not None and self._time.ignores_cpu_timers:
+            return True
         process = self._processes.of_thread(thread)
         if name in TIMERS:
             waits.note_timer(name, thread, args, process)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.harness.engine.kept_numbers import keeping
 from cachegrind_bench.measure.named_files import NamedFiles, named
 from cachegrind_bench.measure.result import measured
 from cachegrind_bench.measure.run import native_failure, surrounded
@@ -197,7 +198,7 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
             benchmarks=(benchmark,),
         )
         if plan.collect.loop is not None:  # whoever asks for it again knows the number of iterations
-            loop = plan.collect.loop.keeping(benchmark.iterations)
+            loop = keeping(plan.collect.loop, benchmark.iterations)
             plan = replace(plan, collect=replace(plan.collect, loop=loop), clock=loop.clock)
         why = self.cache.keep(self._key(spec, plan), recording, result)
         if why is not None:

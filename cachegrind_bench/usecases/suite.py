@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench._version import __version__
+from cachegrind_bench.harness.engine.kept_numbers import keeping
 from cachegrind_bench.interruption import Cancel, uninterrupted
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.model.metrics import CostModel
@@ -93,7 +94,7 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
     each = request.each
     numbers = {**read_iterations(store), **request.iterations, **received(each.environ)}
     specs = [
-        spec if spec.loop is None else replace(spec, loop=spec.loop.keeping(numbers.get(spec.id)))
+        spec if spec.loop is None else replace(spec, loop=keeping(spec.loop, numbers.get(spec.id)))
         for spec in selection.specs
     ]
     ready = valgrind_setup_of(replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)))

@@ -100,7 +100,7 @@ class Scope(StrEnum):
     PROCESS = "process"  # everything, from the first instruction to the last
     TOGGLE = "toggle"  # what is inside of named functions
     REGIONS = "regions"  # what is between client requests that toggle the collection; see `region`
-    CALLS = "calls"  # what is between client requests that zero and write out the counts; see `pytest_plugin`
+    CALLS = "calls"  # what is between client requests that zero and write out the counts
     ITERATIONS = "iterations"  # what a framework's own loop does; see `Sections` and `section_parts`
 
 
@@ -149,7 +149,7 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
 
 # What the iterations of a number that is kept may cost: as much as a minute. An iteration may become a hundred times dearer before
 # results do not compare.
-_MOST_KEPT_IR = 1_000_000_000
+MOST_KEPT_IR = 1_000_000_000
 CODE_LOG = "code.log"  # how the names of logs of compilers end
 
 
@@ -170,7 +170,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     Where there are words for 0 iterations, what an execution with these costs is subtracted: there must be some where a framework
     calls the benchmark anew for each number, since what it then does once would count. Else only what lies in `sections` is counted.
     `native` are the words of an execution that is not measured. `clock` is what it sees of the time, if that decides; if it
-    `jumps`, that decides, too, which of the numbers it is, and one execution is enough.
+    has a hook, that decides, too, which of the numbers it is, and one execution is enough.
     `reported` is a regular expression for a line of its output that says how many it executed. As many are counted as stay
     below `most_ir` instructions, or as many as were `kept`. The words of `log` follow the program's name in measured executions: they have its compiler write a log,
     with {} in the last one for the folder. The words of `rehearsal`, as many as follow the program's name else, have it run no benchmark: where
@@ -189,22 +189,14 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     kept: int | None = None
     method: str = "iterations/2"
 
-    def keeping(self, number: int | None) -> Loop:
-        """Return this loop with the number of an earlier result, whatever an iteration costs now, unless it is very much more."""
-        kept = min((known for known in self.words if number and known >= number), default=None)
-        if kept == self.kept:
-            return self
-        if kept is None or self.clock is None or not self.clock.jumps:
-            return replace(self, kept=kept)
-        jumps = [
-            (most * _MOST_KEPT_IR // self.most_ir if number <= kept else -1, later)
-            for number, (most, later) in zip(self.words, self.clock.jumps, strict=True)
-        ]
-        return replace(self, kept=kept, clock=self.clock._replace(jumps=tuple(jumps)))
+    @property
+    def by_clock(self) -> bool:
+        """Whether the clock decides how many iterations are executed."""
+        return self.clock is not None and bool(self.clock.hook)
 
     def suitable(self, each: float) -> int:
         """Return how many iterations to count where each costs this many instructions."""
-        if self.kept is not None and self.kept * each <= _MOST_KEPT_IR:
+        if self.kept is not None and self.kept * each <= MOST_KEPT_IR:
             return self.kept
         numbers = sorted(filter(None, self.words))
         return max((number for number in numbers if number * each <= self.most_ir), default=numbers[0])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.hermetic.clock import PinnedTime
+from cachegrind_bench.harness.engine.jumping_clock import HOOK, Jumps
+from cachegrind_bench.hermetic.clock import PinnedTime, pinned_time
 from cachegrind_bench.hermetic.execution import Clock, Execution, Image
 from cachegrind_bench.hermetic.fake_proc import statistics, substitute, uptime
 from cachegrind_bench.hermetic.images import Process, ProcessTable
@@ -107,8 +108,9 @@ JUMPS = ((50, 100 * SECOND), (60, 200 * SECOND), (1 << 62, 300 * SECOND))
 def test_a_clock_jumps_once_by_what_callgrind_has_counted_there(
     tmp_path: Path, parts: str, jumped: int | None, at: int
 ) -> None:
-    clock = Clock(0, SECOND, jumps=JUMPS, calls=("--dump-before=iter",), kinds=KINDS, most_ns=90 * SECOND)
-    pinned, process = PinnedTime(clock, str(tmp_path)), Process(b"", Image(os.getpid(), "", [], 0, forked=False), 0)
+    jumps = Jumps(each=JUMPS, calls=("--dump-before=iter",), kinds=KINDS, most_ns=90 * SECOND)
+    pinned = pinned_time(Clock(0, SECOND, hook=HOOK, data=jumps), str(tmp_path))
+    process = Process(b"", Image(os.getpid(), "", [], 0, forked=False), 0)
     (tmp_path / "out.1.1").write_text(HEAD.format("before=iter", 5))  # of another process
     shown = [pinned.read(process, 0)]
     for number, part in enumerate(parts.split(), 1):
