@@ -118,7 +118,9 @@ def merge_graphs(graphs: Iterable[CallGraph]) -> CallGraph:
     """Add several graphs up."""
     parts = [*graphs]
     own = (item for part in parts for item in part.own.items())
-    lines = (item for part in parts for item in part.lines.items())
+    # Where a function begins is known best where most is called: the last of several lines is what stays.
+    fullest = sorted(parts, key=lambda part: sum(found.number for found in part.calls.values()))
+    lines = (item for part in fullest for item in part.lines.items())
     heavy = (item for part in parts for item in part.heavy.items())
     return graph_of(own, (item for part in parts for item in part.calls.items()), lines, heavy)
 

@@ -27,7 +27,8 @@ class CallRecords:
         self._wanted, self.is_whole = wanted, wanted is every
         self._codes: list[Code] = []
         self._places: dict[bytes, int] = {}  # of a function among the codes, by its number in the file
-        self._lines: dict[int, int] = {}  # where functions begin
+        # How many calls lead to each line of a function: where it begins, but for the few that a stack switched by Go looks like.
+        self._lines: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
         self.begin_part()
 
     def begin_part(self) -> None:
@@ -39,7 +40,7 @@ class CallRecords:
         self._texts: list[bytes] = []
         self._costs: list[bytes] = []
         self._numbers: list[int] = []
-        self._addresses: list[int] = []
+        self._at: list[tuple[int, int]] = []
         # Of the calls whose lines were read, by caller, callee and address: their number and cost.
         self._sums: dict[tuple[int, int, int], list[int]] = {}
         self._executed: defaultdict[tuple[int, int], int] = defaultdict(int)  # instructions, by function and address
@@ -88,15 +89,12 @@ class CallRecords:
 
         `place` is the address of the instruction, and the line where the function called begins; 0 if unknown.
         """
-        address, line = place
-        if line:
-            self._lines.setdefault(callee, line)
         self._callers.append(self.caller if self._caller == NOBODY else self._caller)
         self._callees.append(callee)
         self._texts.append(text)
         self._costs.append(cost)
         self._numbers.append(number)
-        self._addresses.append(address)
+        self._at.append(place)
         if len(self._numbers) == _MANY:
             self._add_up()
 
@@ -107,7 +105,7 @@ class CallRecords:
         return graph_of(
             ((code[place], ir) for place, ir in self._own.items()),
             (((code[caller], code[callee]), found) for caller, callee, found in self._counted()),
-            ((code[place], line) for place, line in self._lines.items() if place != NOBODY),
+            ((code[place], max(to, key=to.__getitem__)) for place, to in self._lines.items() if place != NOBODY),
             (((code[place], address), ir) for place, address, ir in self._heavy()),
         )
 
@@ -140,12 +138,14 @@ class CallRecords:
         times = self._counts([text[len(b"calls=") :].partition(b" ")[0].rstrip() for text in self._texts])
         at = self.column
         costs = self._counts([(cost.split(None, at + 1)[at : at + 1] or [b"0"])[0] for cost in self._costs])
-        pairs = zip(self._callers, self._callees, self._addresses, strict=True)
-        for pair, number, ir in zip(pairs, times, costs, strict=True):
-            found = self._sums.setdefault(pair, [0, 0])
+        calls = zip(self._callers, self._callees, self._at, times, costs, strict=True)
+        for caller, callee, (address, line), number, ir in calls:
+            found = self._sums.setdefault((caller, callee, address), [0, 0])
             found[0] += number
             found[1] += ir
-        for kept in (self._callers, self._callees, self._texts, self._costs, self._numbers, self._addresses):
+            if line:
+                self._lines[callee][line] += number
+        for kept in (self._callers, self._callees, self._texts, self._costs, self._numbers, self._at):
             kept.clear()
 
     def _counts(self, texts: list[bytes]) -> list[int]:

@@ -71,6 +71,15 @@ def test_where_a_function_begins_may_be_relative_to_the_line_of_costs_before() -
     assert calls_of(body).lines == {WORK: 15}
 
 
+def test_a_function_begins_where_most_calls_lead_and_not_where_another_stack_returns_to() -> None:
+    # Go returns into the middle of functions after it has switched stacks: Callgrind takes that for calls, mostly none of them.
+    call, body = b"cfn=(2) work\ncalls=%b\n1 0 20\n", b"ob=/bin/a\nfl=(1) a.c\nfn=(1) main\n1 0 4\n%b\ntotals: 0 4\n"
+    texts = [call % text for text in (b"0 6", b"1 +86", b"1000 15")]
+    graphs = [calls_of(body % found) for found in (b"".join(texts), texts[2], texts[0], texts[1])]
+    assert [graph.lines for graph in graphs] == [{WORK: line} for line in (15, 15, 6, 87)]
+    assert merge_graphs(graphs[1:]).lines == {WORK: 15}
+
+
 def test_an_inlined_file_is_that_of_its_callees_and_another_function_may_have_the_same_name() -> None:
     body = (
         b"ob=/bin/a\nfl=(1) a.c\nfn=(1) main\nfi=(2) b.h\n1 0 4\ncfn=(2) help\ncalls=1 1\n* 0 6\nfe=(1)\n2 0 1\n"
