@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from abc import abstractmethod
@@ -31,6 +32,8 @@ _WITH_VALUE = re.compile(
     "|lockfile-path)"
 )
 _OURS = ("--no-run", "--message-format", "--manifest-path")
+_WORKSPACE = re.compile(rb"^ *\[workspace\b", re.MULTILINE)
+_EXCLUDED = re.compile(rb"^ *exclude *= *\[([^]]*)", re.MULTILINE)
 _LISTED = re.compile(r"(.+): bench(?:mark)?")
 
 
@@ -54,6 +57,16 @@ def _options(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     for word in rest:
         name, equals, _ = word.partition("=")
         yield name, [word, *([next(rest, "")] if _WITH_VALUE.fullmatch(name) and not equals else [])]
+
+
+def _is_apart(manifest: Path, top: Path) -> bool:
+    """Return whether Cargo builds this package, in a folder of the package or workspace `top`, only if it is called for it."""
+    own, above = text_of(manifest), text_of(top)
+    left_out = _EXCLUDED.search(above)
+    named = left_out is not None and re.search(
+        rb"[\"'](\./)?%b/?[\"']" % re.escape(os.fsencode(manifest.parent.name)), left_out[1]
+    )
+    return not _WORKSPACE.search(above) or bool(_WORKSPACE.search(own) or named)
 
 
 class Cargo(Harness):
@@ -92,11 +105,17 @@ class Cargo(Harness):
         """Return what has a program run this benchmark alone."""
 
     def detect(self, root: Path) -> Sequence[str]:
-        """Look for the framework among the dependencies of a package or workspace."""
+        """Look for the framework among the dependencies of a package or workspace, else of packages right below that are not in it."""
         dependency = re.compile(rb"^ *(%b\b|\[.*dependencies\.%b\])" % (self.package, self.package), re.MULTILINE)
-        manifests = [root / "Cargo.toml", *sorted(root.glob("*/Cargo.toml")), *sorted(root.glob("*/*/Cargo.toml"))]
-        texts = map(text_of, manifests)
-        return (".",) if (root / "Cargo.toml").is_file() and any(map(dependency.search, texts)) else ()
+        top = root / "Cargo.toml"
+        if not top.is_file():
+            return ()
+        beside, others = sorted(root.glob("*/Cargo.toml")), sorted(root.glob("*/*/Cargo.toml"))
+        apart = [path for path in beside if _is_apart(path, top)]
+        joint = [top, *(path for path in (*beside, *others) if path not in apart)]
+        if any(dependency.search(text_of(path)) for path in joint):
+            return (".",)
+        return [path.parent.name for path in apart if dependency.search(text_of(path))]
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take `cargo bench` with options, or a folder."""

@@ -120,7 +120,8 @@ class Go(Harness):
             note(f"{place}: -cpu={given.cpu} is left out: each benchmark has one CPU")
         found = [item for package in asked.packages() for item in asked.benchmarks(package)]
         if not found:
-            raise MeasurementError(f"{place}: there are no benchmarks in {' '.join(given.packages)}")
+            chosen = "" if (given.bench, given.skip) == (".", "") else " that -bench and -skip choose"
+            raise MeasurementError(f"{place}: there are no benchmarks{chosen} in {' '.join(given.packages)}")
         if all(item.problem for item in found):
             message, _, hint = found[0].problem.partition("\n")
             raise MeasurementError(f"{place}: {message}", hint=hint)

@@ -526,6 +526,25 @@ def test_a_script_of_tinybench_is_what_follows_options_of_node_and_their_values(
         protocol.entry_of("tinybench", ["npx", "tsx", "b.ts"], Path.cwd())
 
 
+@pytest.mark.parametrize(
+    ("top", "below", "found"),
+    [
+        ('[dev-dependencies]\ncriterion = "0.5"\n', "", (".",)),
+        ("[package]\n", "", ["benches"]),
+        ('[workspace]\nmembers = ["benches"]\n', "", (".",)),
+        ("[package]\n[workspace]\n", "[workspace]\n", ["benches"]),
+        ('[workspace]\nexclude = [\n  "a", "./benches/",\n]\n', "", ["benches"]),
+    ],
+)
+def test_benchmarks_of_a_rust_package_apart_are_found_where_cargo_builds_them(
+    tmp_path: Path, top: str, below: str, found: Sequence[str]
+) -> None:
+    (tmp_path / "benches").mkdir()
+    (tmp_path / "Cargo.toml").write_text(top)
+    (tmp_path / "benches" / "Cargo.toml").write_text(f'[dependencies]\ncriterion = "0.5"\n{below}')
+    assert protocol.harness_of("criterion").detect(tmp_path) == found
+
+
 def test_files_of_vitest_are_not_looked_for_in_installed_packages() -> None:
     Path("package.json").write_text('{"devDependencies": {"vitest": "4"}}', encoding="utf-8")
     for folder in ("node_modules/x", "packages/y/node_modules/z", ".git"):
@@ -575,6 +594,8 @@ def test_what_go_builds_is_ignored_by_git() -> None:
     go_packages("exit 1", "m m/broken")
     with pytest.raises(MeasurementError, match="there are no benchmarks in m/broken"):
         listed_with('[[benchmark]]\ngo = "m/broken"\n')
+    with pytest.raises(MeasurementError, match="there are no benchmarks that -bench and -skip choose in m/broken"):
+        listed_with('[[benchmark]]\ngo = "-bench=Sort m/broken"\n')
     assert Path(".cg-bench/.gitignore").read_bytes() == b"*\n"
 
 
