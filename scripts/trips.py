@@ -1,12 +1,16 @@
-"""Print which of our files four commands enter, and how many modules of ours they import: `python scripts/trips.py [--files]`.
+"""Print how many of our files some commands enter, and how many of our modules they import; write that into docs/code-map.md.
 
-A file is entered where one of its functions runs in the parent process. What is measured is /bin/true, or one small benchmark.
+    python scripts/trips.py [--files] [--write]
+
+`--files` names the files. `--write` updates the tables of docs/code-map.md, the lines of each folder too. A file is entered where one
+of its functions runs in the parent process. What is measured is /bin/true, or one small benchmark.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "cachegrind_bench"
+MAP = ROOT / "docs" / "code-map.md"
+FLOOR = re.compile(r"^\| (`\w+`(?:, `\w+`)*) \| ([\d,; ]+) \|", re.MULTILINE)
+_TRIPS = re.compile(r"\| command \| files entered .*?\n\n", re.DOTALL)
 
 # In the process of the command: notes every function of ours that is called, and writes the sums when it ends.
 _NOTING = """
@@ -74,14 +81,35 @@ def prepare(folder: Path) -> None:
         subprocess.run(words, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
 
 
+def lines_of(name: str) -> int:
+    """Return how many lines of Python a folder or module of the package has."""
+    module = PACKAGE / f"{name}.py"
+    paths = [module] if module.is_file() else sorted((PACKAGE / name).rglob("*.py"))
+    return sum(path.read_bytes().count(b"\n") for path in paths)
+
+
+def with_lines(text: str) -> str:
+    """Return the code map with the lines of each floor, in hundreds."""
+
+    def row(found: re.Match[str]) -> str:
+        lines = (f"{round(lines_of(name), -2):,}" for name in re.findall(r"\w+", found[1]))
+        return f"| {found[1]} | {'; '.join(lines)} |"
+
+    floors, heading, rest = text.partition("## Where to add")
+    return FLOOR.sub(row, floors) + heading + rest
+
+
 def main() -> None:
     """Print a table, and with --files the files of each trip."""
     with tempfile.TemporaryDirectory() as name:
         prepare(Path(name))
         found = {title: trip(Path(name), start, words) for title, start, words in TRIPS}
-    print("| command | files entered | modules imported |\n| --- | --- | --- |")
-    for title, one in found.items():
-        print(f"| `{title}` | {len(one['files'])} | {len(one['modules'])} |")
+    rows = [f"| `{title}` | {len(one['files'])} | {len(one['modules'])} |" for title, one in found.items()]
+    table = "\n".join(("| command | files entered | modules imported |", "| --- | --- | --- |", *rows, ""))
+    print(table, end="")
+    if "--write" in sys.argv[1:]:
+        text = _TRIPS.sub(lambda _found: f"{table}\n", with_lines(MAP.read_text(encoding="utf-8")), count=1)
+        MAP.write_text(text, encoding="utf-8")
     if "--files" in sys.argv[1:]:
         for title, one in found.items():
             print(f"\n{title}:", *one["files"], sep="\n  ")

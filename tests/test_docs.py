@@ -15,6 +15,7 @@ import click
 import pytest
 
 from cachegrind_bench.cli.main import COMMANDS, cli
+from scripts import trips
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +70,16 @@ def test_the_reference_of_the_command_line_is_current() -> None:
     script = ROOT / "scripts" / "generate_cli_docs.py"
     done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_code_map_has_nearly_as_many_lines_for_each_folder_as_there_are() -> None:
+    text = trips.MAP.read_text(encoding="utf-8")
+    written, now = (trips.FLOOR.findall(each.partition("## Where")[0]) for each in (text, trips.with_lines(text)))
+    assert len(written) > 10
+    for (names, said), (_, real) in zip(written, now, strict=True):
+        for one, other in zip(said.split(";"), real.split(";"), strict=True):
+            apart = abs(int(one.replace(",", "")) - int(other.replace(",", "")))
+            assert apart <= 300, f"{names}: {said} instead of {real}; python scripts/trips.py --write"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
