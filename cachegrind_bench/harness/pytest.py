@@ -5,6 +5,7 @@ Nothing has to be installed there but pytest: the plugin is imported from here, 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from cachegrind_bench.harness.pytest_session.request import Collected, Item, Set
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
 from cachegrind_bench.harness.pytest_session.session import Relay, run
 from cachegrind_bench.hermetic.environment import Request, held_back
+from cachegrind_bench.hermetic.place import is_below
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.result import PYTEST, Benchmark, Score, Status
@@ -57,6 +59,17 @@ except ModuleNotFoundError as error:
 installed = any(point.name == "cg_bench" for point in entry_points(group="pytest11"))
 sys.argv[1:1] = ["-p", "cg_bench" if installed else "cachegrind_bench.pytest_plugin"]
 sys.exit(pytest.main())
+"""
+
+
+# The folders that editable installs lead to: of a .pth file, and of setuptools' finders.
+_EDITABLE = """
+import json, os, sys
+found = list(sys.path)
+for name, module in list(sys.modules.items()):
+    if name.startswith("__editable__"):
+        found += map(os.path.dirname, dict(getattr(module, "MAPPING", {})).values())
+print(json.dumps([sys.prefix, *found]))
 """
 
 
@@ -188,34 +201,52 @@ class _Followed(Relay):
 def collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> Collected:
     """Return what the pytest of this entry collects. MeasurementError if it cannot.
 
-    In a worktree, what is or may be imported from the checkout, as of an editable install, is imported from the worktree.
+    PYTHONPATH begins with the project's folders that editable installs lead to. So a worktree imports its own files, not those of
+    the checkout, and has the import path and the counts of the checkout.
     """
     cwd, own = entry.each.cwd, [item for item in entry.each.env if "=" in item]
     environ = {**environ, **dict(item.split("=", 1) for item in own)}
-    found = _collected(entry, environ, note)
+    top = top_folder(cwd)
+    names = () if top is None else _editable(entry, environ, environ.get(CHECKOUT) or str(top))
+    path = _path(top, names, environ)
+    found = _collected(entry, {**environ, **path}, note)
     if found.copies:
         raise MeasurementError(
             f"{entry.each.place}: {', '.join(found.copies)} is installed as a copy of your checkout, which would be measured in "
             "place of each commit",
             hint=f"install it with 'pip install -e', or {_SETUP_HINT}",
         )
-    top, names = top_folder(cwd), dict.fromkeys([*found.elsewhere, *found.reachable])
-    if not names or top is None:
-        return found
-    path = os.pathsep.join([*(os.path.normpath(top / name) for name in names), environ.get("PYTHONPATH", "")])
-    found = _collected(
-        entry,
-        {**environ, "PYTHONPATH": path.rstrip(os.pathsep)},
-        note,
-        f"in the worktree of this commit: where it lacks a file that git does not track, {_SETUP_HINT}",
-    )
+    if {*found.elsewhere, *found.reachable} - {*names}:
+        names = tuple(dict.fromkeys([*names, *found.elsewhere, *found.reachable]))
+        path = _path(top, names, environ)
+        advice = f"in the worktree of this commit: where it lacks a file that git does not track, {_SETUP_HINT}"
+        found = _collected(entry, {**environ, **path}, note, advice)
     if found.elsewhere:
         raise MeasurementError(
             f"{entry.each.place}: pytest imports from {', '.join(found.elsewhere)} of your checkout, not of this commit",
             hint=_SETUP_HINT,
         )
-    python = replace(found.python, variables=(*found.python.variables, f"PYTHONPATH={path.rstrip(os.pathsep)}"))
-    return replace(found, python=python)
+    variables = (*found.python.variables, *(f"{name}={value}" for name, value in path.items()))
+    return replace(found, python=replace(found.python, variables=variables))
+
+
+def _path(top: Path | None, names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return PYTHONPATH with these folders of the project in front, nothing without any."""
+    if not names or top is None:
+        return {}
+    folders = [*(os.path.normpath(top / name) for name in names), environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
+
+
+def _editable(entry: Entry, environ: Mapping[str, str], top: str) -> tuple[str, ...]:
+    """Return the folders below `top`, relative to it, that editable installs of this Python lead to."""
+    without = {name: value for name, value in environ.items() if name != "PYTHONPATH"}
+    done = process.run([python_of(entry, environ), "-P", "-c", _EDITABLE], env=without, cwd=entry.each.cwd)
+    if done.status != 0:  # pytest will say what is wrong with it
+        return ()
+    prefix, *paths = map(os.path.realpath, json.loads(done.stdout.splitlines()[-1]))
+    found = (path for path in paths if is_below(path, top) and not is_below(path, prefix))
+    return tuple(dict.fromkeys(os.path.relpath(path, top) for path in found))
 
 
 def _collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], advice: str = "") -> Collected:

@@ -16,7 +16,7 @@ import pytest
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.pytest import collected
-from cachegrind_bench.startup.exchange import CHECKOUT
+from cachegrind_bench.startup.exchange import CHECKOUT, WORKTREE
 from tests.conftest import ROOT
 from tests.suites import suite_python
 from tests.unit.repositories import Repository, git_environment
@@ -245,9 +245,20 @@ def test_what_an_environment_imports_from_the_checkout_comes_from_a_worktree(
     worktree = tmp_path / "worktree"
     project.git("worktree", "add", str(worktree))
     (entry,) = load(worktree / "cg-bench.toml").entries
-    found = collected(entry, {**project.environ, CHECKOUT: str(project.path)}, print)
+    environ = {
+        **project.environ,
+        CHECKOUT: str(project.path),
+        WORKTREE: json.dumps([str(project.path), str(worktree), []]),
+    }
+    found = collected(entry, environ, print)
     assert ([item.nodeid for item in found.items], found.elsewhere) == (["tests/test_it.py::test_work"], ())
     assert found.python.variables == (f"PYTHONPATH={worktree}/src",)
+    (entry,) = load(project.path / "cg-bench.toml").entries
+    here = collected(entry, project.environ, print)
+    assert here.python.variables == (f"PYTHONPATH={project.path}/src",)
+    path = [each.replace(str(worktree), str(project.path)) for each in found.root["sys_path"]]
+    assert path == here.root["sys_path"], "counts depend on it"
+    (entry,) = load(worktree / "cg-bench.toml").entries
     assert found.python.executable == f"{project.path}/.venv/bin/python"
     (_site(bare) / "editable.pth").unlink()
     (_site(bare) / "mine.py").write_text("")
