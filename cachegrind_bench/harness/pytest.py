@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness.protocol import Batch, Harness, ask, last_lines
+from cachegrind_bench.harness.protocol import Batch, Harness, ask, files_below, last_lines, text_of
 from cachegrind_bench.harness.pytest_session.reports import take_report
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import ValgrindSetup
 
 _NO_TESTS = 5  # pytest's exit code
+_FILE = re.compile(r"(test|bench).*\.py|.*_(test|bench)\.py")
+_TEST = re.compile(rb"^\s*(?:async )?def \w+\([^)]*\bbenchmark\b", re.MULTILINE)
 _ROOT = str(Path(__file__).resolve().parents[2])
 _SETUP_HINT = (
     'let a set-up command install each commit, as in setup = "pip install --target lib ." with env = ["PYTHONPATH=lib"]'
@@ -81,6 +84,12 @@ class Pytest(Harness):
 
     def __init__(self) -> None:
         self._collected: dict[int, tuple[Entry, Collected]] = {}  # by entries
+
+    def detect(self, root: Path) -> Sequence[str]:
+        """Look for tests that use the fixture, and return the innermost folder that has them all."""
+        tests = (path for path in files_below(root) if _FILE.fullmatch(os.path.basename(path)))
+        found = [path for path in tests if "/site-packages/" not in path and _TEST.search(text_of(Path(path)))]
+        return (os.path.relpath(os.path.commonpath(map(os.path.dirname, found)), root),) if found else ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Return what follows `pytest`, however it is started; all words where it is not among them."""

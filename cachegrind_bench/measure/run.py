@@ -37,7 +37,8 @@ _COMPLAINT = re.compile(
 # Numbers, and folders from the beginning of a word: what a shell starts has its whole path as its name.
 _VARIES = re.compile(r"\d+|(?<![^\s'\"])[^\s'\"]*/")
 _SHOWN = 200
-_AGREES = 2  # instructions by which Callgrind's counts may differ from Cachegrind's where the execution was the same
+# Instructions of each thread by which Callgrind's counts may differ from Cachegrind's where the execution was the same.
+_AGREES = 2
 
 
 def measure(executions: Executions) -> Benchmark:
@@ -125,10 +126,12 @@ class Executions:
         self._progress("recording calls under Callgrind")
         with self._surrounded():
             collect = replace(self.plan.collected, lines=False, calls=True)
-            recorded = self.runner.measure(self.execution._replace(layout=at), collect, Tool.CALLGRIND).accounts
+            measurement = self.runner.measure(self.execution._replace(layout=at), collect, Tool.CALLGRIND)
+        recorded, images = measurement.accounts, measurement.outcome.images or ()
+        threads = 1 + sum(image.threads for image in images)
         warnings = [f"{RECORDED}{doubt}" for doubt in recorded.doubts]
         before, after = benchmark.counts.Ir, recorded.profile.counts().Ir
-        if abs(after - before) > _AGREES:
+        if abs(after - before) > _AGREES * threads:
             warnings.append(other_instructions(before, after))
         texts = (printable(warning) for warning in warnings)
         return replace(benchmark, calls=recorded.calls, warnings=(*benchmark.warnings, *texts))

@@ -17,6 +17,7 @@ from cachegrind_bench.harness import catch2, criterion, google_benchmark, jmh, n
 from cachegrind_bench.harness.go_command import parse_command
 from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
+from cachegrind_bench.harness.pytest import Pytest
 from cachegrind_bench.measure.iterations import reported
 from cachegrind_bench.render import listings
 from cachegrind_bench.usecases import Notices
@@ -543,6 +544,23 @@ def test_benchmarks_of_a_rust_package_apart_are_found_where_cargo_builds_them(
     (tmp_path / "Cargo.toml").write_text(top)
     (tmp_path / "benches" / "Cargo.toml").write_text(f'[dependencies]\ncriterion = "0.5"\n{below}')
     assert protocol.harness_of("criterion").detect(tmp_path) == found
+
+
+def test_tests_that_use_the_fixture_are_found_with_the_folder_that_has_them_all() -> None:
+    pytest_ = Pytest()
+    for path, text in {
+        "tests/test_plain.py": "def test_a(tmp_path): pass",
+        "venv/lib/site-packages/x/test_x.py": "def test_a(benchmark): pass",
+        "src/helpers.py": "def benchmark_of(benchmark): pass",
+    }.items():
+        Path(path).parent.mkdir(parents=True)
+        Path(path).write_text(text, encoding="utf-8")
+    assert pytest_.detect(Path.cwd()) == ()
+    Path("tests/bench/deep").mkdir(parents=True)
+    Path("tests/bench/test_a.py").write_text("class A:\n    def test_a(self,\n    benchmark): pass", encoding="utf-8")
+    assert pytest_.detect(Path.cwd()) == ("tests/bench",)
+    Path("tests/bench/deep/b_test.py").write_text("async def test_b(x, benchmark): pass", encoding="utf-8")
+    assert pytest_.detect(Path.cwd()) == ("tests/bench",)
 
 
 def test_files_of_vitest_are_not_looked_for_in_installed_packages() -> None:
