@@ -43,11 +43,12 @@ def main() -> None:
     os.set_inheritable(lock, False)
     launch = _Launch(read_execution(0), lock)
     try:
-        report = launch.run()
+        write_all(report_fd, packed(launch.run()))
+    except BrokenPipeError:  # cg-bench is gone, and the program ended by SIGPIPE before stdin was seen to close
+        launch.leave()
     except BaseException:
         launch.end_tree()
         raise
-    write_all(report_fd, packed(report))
     os._exit(0)  # not by Python's end, which resets signals: the next alarm would kill us
 
 
@@ -92,11 +93,9 @@ class _Launch:
     """One run: the child, its descendants and what is known of them."""
 
     def __init__(self, execution: Execution, lock: int) -> None:
-        self.execution = execution
         self.lock = lock
-        self.program = 0
+        self.program = self.ended_ns = 0
         self.statuses: dict[int, int] = {}
-        self.ended_ns = 0
         self.supervisor: Supervisor | None = None
         self.recorder = Recorder(execution.scratch, Translation(execution.places)) if execution.record_files else None
         self.idle: Idle | None = None
@@ -155,13 +154,9 @@ class _Launch:
         if child.listener is not None:
             table = kernel.architecture()
             assert table is not None  # noqa: S101 - the child could not have made a listener without one
+            launched, scheduling = self.execution, self.scheduling
             self.supervisor = Supervisor(
-                child.listener,
-                table,
-                self.execution,
-                root=child.pid,
-                recorder=self.recorder,
-                scheduling=self.scheduling,
+                child.listener, table, launched, root=child.pid, recorder=self.recorder, scheduling=scheduling
             )
             self.poll.register(child.listener, select.POLLIN)
             if self.execution.cpu is not None:
@@ -175,7 +170,7 @@ class _Launch:
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
                     self.supervisor.serve_one()
                 elif descriptor == 0:
-                    self._leave()
+                    self.leave()
                 else:
                     self.poll.unregister(child.link)
                     return child.exec_failure()
@@ -203,7 +198,7 @@ class _Launch:
                 elif self.scheduling.claim is not None and descriptor == self.scheduling.claim.fileno():
                     self.scheduling.meet()
                 else:
-                    self._leave()
+                    self.leave()
             self.scheduling.look()
             if not running:
                 return False, 0
@@ -243,7 +238,7 @@ class _Launch:
         with self.scheduling.lowered():
             return reap(self.statuses, block=block)
 
-    def _leave(self) -> NoReturn:
+    def leave(self) -> NoReturn:
         """End: stdin has closed, as cg-bench was interrupted or is gone."""
         self.end_tree()
         _remove_scratch(self.execution, self.lock)

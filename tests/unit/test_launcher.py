@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.hermetic import launch
-from cachegrind_bench.hermetic.execution import Execution
+from cachegrind_bench.hermetic.execution import Execution, packed
 from cachegrind_bench.hermetic.process_memory import descendants_of
 from cachegrind_bench.hermetic.scratch import scratch
 
@@ -63,3 +63,20 @@ def test_the_launcher_ends_at_once_not_by_pythons_end_in_which_its_alarm_would_k
         outcome = launch.launch(Execution(("/bin/true",), {}, "/"), found, echo=heard.extend)
     assert outcome.exit_status == 0
     assert not heard
+
+
+def test_the_scratch_folder_goes_where_cg_bench_is_gone_when_the_program_has_ended(tmp_path: Path) -> None:
+    report_in, report_out = os.pipe()
+    os.close(report_in)
+    with scratch(tmp_path) as found:
+        found.renew()
+        (found.tmp / "left").touch()
+        argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", launch._CODE, str(report_out), str(found.lock)]
+        descriptors = report_out, found.lock
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, pass_fds=descriptors) as launcher:
+            assert launcher.stdin is not None
+            launcher.stdin.write(packed(Execution(("/bin/true",), {}, "/", scratch=str(found.path))))
+            launcher.stdin.flush()  # and it stays open
+            assert launcher.wait(600) == 1
+        os.close(report_out)
+        assert not found.path.exists()
