@@ -156,7 +156,9 @@ class _Watched:
     def look(self, seconds: float) -> None:
         """Take note of how long it has run."""
         said = self._tail.decode("utf-8", "replace").strip().splitlines()
-        self._waiting.look(self._what, seconds, shortened(said[-1].strip(), _SHOWN) if said else "")
+        self._waiting.look(
+            self._what, seconds, shortened(said[-1].strip("\x16 "), _SHOWN) if said else ""
+        )  # go test marks its lines
 
 
 def expanded(

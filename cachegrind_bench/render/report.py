@@ -169,7 +169,7 @@ def _allocations(benchmark: Benchmark) -> list[Row]:
     chief = found.made.callers[0]
     who = demangled(chief.label.name)
     most = f"{grouped(chief.candidate.number)} by {who}, " if len(found.made.callers) > 1 else f"by {who}, "
-    return [("allocations", grouped(found.made.candidate), f"{most}{grouped(found.freed.candidate)} freed")]
+    return [("allocations", grouped(found.made.candidate), f"{most}{counted(found.freed.candidate, 'call')} of free")]
 
 
 def per_iteration(count: int) -> str:

@@ -185,7 +185,7 @@ def test_a_limit_holds_where_a_threshold_cannot() -> None:
 def test_a_report_has_the_allocations_of_one_execution_and_the_limits_they_exceed() -> None:
     benchmark = measured(calls=AFTER)
     (row,) = [row for row in report(benchmark, result().env).sections[0].rows if row[0] == "allocations"]
-    assert row == ("allocations", "13", "9 by split, 10 freed")
+    assert row == ("allocations", "13", "9 by split, 10 calls of free")
     limits = [limit("allocations=12"), limit("allocations=13")]
     assert exceeded(result(benchmark), limits) == ["sieve: allocations 13 exceeds the limit of 12"]
     assert exceeded(result(measured()), limits) == []
