@@ -125,7 +125,9 @@ def test_allocations_are_counted_with_who_makes_them(cg_bench: CgBench, compile_
     assert said.search(found.stdout)
     assert "more free" not in found.stdout  # realloc moves what there is
     # glibc 2.43 frees something of its own when a program ends.
-    assert re.search(r"allocations +1,801 +1,800 by split, 90[01] calls of free", cg_bench("show", str(candidate)).stdout)
+    assert re.search(
+        r"allocations +1,801 +1,800 by split, 90[01] calls of free", cg_bench("show", str(candidate)).stdout
+    )
     held = cg_bench("diff", str(base), str(candidate), "--threshold=9999%", "--threshold-allocations=10%")
     assert (held.code, said.search(held.stdout.splitlines()[-1]) is None) == (1, False)
     assert cg_bench("diff", str(candidate), str(base), "--threshold-allocations=0%", "--max-drop=99%").code == 0
