@@ -62,11 +62,9 @@ def _options(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 def _is_apart(manifest: Path, top: Path) -> bool:
     """Return whether Cargo builds this package, in a folder of the package or workspace `top`, only if it is called for it."""
     own, above = text_of(manifest), text_of(top)
-    left_out = _EXCLUDED.search(above)
-    named = left_out is not None and re.search(
-        rb"[\"'](\./)?%b/?[\"']" % re.escape(os.fsencode(manifest.parent.name)), left_out[1]
-    )
-    return not _WORKSPACE.search(above) or bool(_WORKSPACE.search(own) or named)
+    name = re.compile(rb"[\"'](\./)?%b/?[\"']" % re.escape(os.fsencode(manifest.parent.name)))
+    named = any(name.search(left_out) for left_out in _EXCLUDED.findall(above))
+    return not _WORKSPACE.search(above) or bool(_WORKSPACE.search(own)) or named
 
 
 class Cargo(Harness):

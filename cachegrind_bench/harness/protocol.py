@@ -25,7 +25,7 @@ from cachegrind_bench.measure.named_files import NamedFiles, named
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
 from cachegrind_bench.model.result import Benchmark
-from cachegrind_bench.model.text import printable, shortened
+from cachegrind_bench.model.text import grouped, printable, shortened
 from cachegrind_bench.store.durable import read_file
 from cachegrind_bench.waiting import Waiting
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.measure.session import ValgrindSetup
 
-# That are kept of what a program lists, and read of a file of a project.
+# Bytes kept of a program's list, and read of a project's file.
 LISTING_BYTES = 1 << 24
 _LISTING_MS = 600_000
 _TAIL_BYTES, _SHOWN = 4096, 80
@@ -157,7 +157,7 @@ class _Watched:
         """Take note of how long it has run."""
         said = self._tail.decode("utf-8", "replace").strip().splitlines()
         self._waiting.look(
-            self._what, seconds, shortened(said[-1].strip("\x16 "), _SHOWN) if said else ""
+            self._what, seconds, shortened(said[-1].strip("\x16 \t"), _SHOWN) if said else ""
         )  # go test marks its lines
 
 
@@ -237,6 +237,8 @@ def ask(
     if done.timed_out:
         hint = "a longer 'timeout' in its table gives it more"
         raise MeasurementError(f"{place}: {command[0]} did not list its benchmarks in {seconds:g} s", hint=hint)
+    if len(done.stdout) >= LISTING_BYTES and not builds:
+        raise MeasurementError(f"{place}: {command[0]} prints more than {grouped(LISTING_BYTES)} bytes as its list")
     return done
 
 

@@ -5,7 +5,6 @@ Nothing has to be installed there but pytest: the plugin is imported from here, 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -25,7 +24,6 @@ from cachegrind_bench.harness.pytest_session.request import Collected, Item, Set
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
 from cachegrind_bench.harness.pytest_session.session import Relay, run
 from cachegrind_bench.hermetic.environment import Request, held_back
-from cachegrind_bench.hermetic.place import is_below
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.result import PYTEST, Benchmark, Score, Status
@@ -46,11 +44,17 @@ _SETUP_HINT = (
 )
 # As the script `pytest` does, whose folder is not in the import path of what it measures: no folder is added. Only our package
 # is found where we are: what else is installed there must not be.
+# In a worktree, folders of the checkout in the import path, as of an editable install, become its own in their places: so counts are
+# those of the checkout.
 _START = f"""
-import sys
+import os, sys
 sys.path.insert(0, {_ROOT!r})
 import cachegrind_bench
+from cachegrind_bench.hermetic.place import Checkout
 del sys.path[0]
+checkout = Checkout.of(os.environ)
+if checkout is not None:
+    sys.path[:] = [checkout.moved(path) or path for path in sys.path]
 cachegrind_bench.__doc__ = "PYTEST_DONT_REWRITE"  # pytest would warn that it comes too late to do so
 from importlib.metadata import entry_points
 try:
@@ -62,17 +66,6 @@ except ModuleNotFoundError as error:
 installed = any(point.name == "cg_bench" for point in entry_points(group="pytest11"))
 sys.argv[1:1] = ["-p", "cg_bench" if installed else "cachegrind_bench.pytest_plugin"]
 sys.exit(pytest.main())
-"""
-
-
-# The folders that editable installs lead to: of a .pth file, and of setuptools' finders.
-_EDITABLE = """
-import json, os, sys
-found = list(sys.path)
-for name, module in list(sys.modules.items()):
-    if name.startswith("__editable__"):
-        found += map(os.path.dirname, dict(getattr(module, "MAPPING", {})).values())
-print(json.dumps([sys.prefix, *found]))
 """
 
 
@@ -210,52 +203,34 @@ class _Followed(Relay):
 def collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> Collected:
     """Return what the pytest of this entry collects. MeasurementError if it cannot.
 
-    PYTHONPATH begins with the project's folders that editable installs lead to. So a worktree imports its own files, not those of
-    the checkout, and has the import path and the counts of the checkout.
+    In a worktree, what is or may be imported from the checkout, as of an editable install, is imported from the worktree.
     """
     cwd, own = entry.each.cwd, [item for item in entry.each.env if "=" in item]
     environ = {**environ, **dict(item.split("=", 1) for item in own)}
-    top = top_folder(cwd)
-    names = () if top is None else _editable(entry, environ, environ.get(CHECKOUT) or str(top))
-    path = _path(top, names, environ)
-    found = _collected(entry, {**environ, **path}, note)
+    found = _collected(entry, environ, note)
     if found.copies:
         raise MeasurementError(
             f"{entry.each.place}: {', '.join(found.copies)} is installed as a copy of your checkout, which would be measured in "
             "place of each commit",
             hint=f"install it with 'pip install -e', or {_SETUP_HINT}",
         )
-    if {*found.elsewhere, *found.reachable} - {*names}:
-        names = tuple(dict.fromkeys([*names, *found.elsewhere, *found.reachable]))
-        path = _path(top, names, environ)
-        advice = f"in the worktree of this commit: where it lacks a file that git does not track, {_SETUP_HINT}"
-        found = _collected(entry, {**environ, **path}, note, advice)
+    top, names = top_folder(cwd), dict.fromkeys([*found.elsewhere, *found.reachable])
+    if not names or top is None:
+        return found
+    path = os.pathsep.join([*(os.path.normpath(top / name) for name in names), environ.get("PYTHONPATH", "")])
+    found = _collected(
+        entry,
+        {**environ, "PYTHONPATH": path.rstrip(os.pathsep)},
+        note,
+        f"in the worktree of this commit: where it lacks a file that git does not track, {_SETUP_HINT}",
+    )
     if found.elsewhere:
         raise MeasurementError(
             f"{entry.each.place}: pytest imports from {', '.join(found.elsewhere)} of your checkout, not of this commit",
             hint=_SETUP_HINT,
         )
-    variables = (*found.python.variables, *(f"{name}={value}" for name, value in path.items()))
-    return replace(found, python=replace(found.python, variables=variables))
-
-
-def _path(top: Path | None, names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return PYTHONPATH with these folders of the project in front, nothing without any."""
-    if not names or top is None:
-        return {}
-    folders = [*(os.path.normpath(top / name) for name in names), environ.get("PYTHONPATH", "")]
-    return {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
-
-
-def _editable(entry: Entry, environ: Mapping[str, str], top: str) -> tuple[str, ...]:
-    """Return the folders below `top`, relative to it, that editable installs of this Python lead to."""
-    without = {name: value for name, value in environ.items() if name != "PYTHONPATH"}
-    done = process.run([python_of(entry, environ), "-P", "-c", _EDITABLE], env=without, cwd=entry.each.cwd)
-    if done.status != 0:  # pytest will say what is wrong with it
-        return ()
-    prefix, *paths = map(os.path.realpath, json.loads(done.stdout.splitlines()[-1]))
-    found = (path for path in paths if is_below(path, top) and not is_below(path, prefix))
-    return tuple(dict.fromkeys(os.path.relpath(path, top) for path in found))
+    python = replace(found.python, variables=(*found.python.variables, f"PYTHONPATH={path.rstrip(os.pathsep)}"))
+    return replace(found, python=python)
 
 
 def _collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], advice: str = "") -> Collected:

@@ -65,7 +65,9 @@ class Plan(Settings, frozen=True, kw_only=True):
         """What to count in each execution, and what to keep of it."""
         # Callgrind counts calls even where it counts nothing else, and their instructions there only.
         partly = self.call_tree and self.collect.scope in {Scope.REGIONS, Scope.TOGGLE}
-        return replace(self.collect, by_instruction=partly, lines=self.lines, calls=self.call_tree)
+        return replace(
+            self.collect, by_instruction=self.collect.by_instruction or partly, lines=self.lines, calls=self.call_tree
+        )
 
     @property
     def schedule(self) -> tuple[int, ...]:

@@ -43,6 +43,8 @@ def empty_folder(path: str, keep: Container[str] = ()) -> None:
             pass
         except OSError as error:  # the rest goes all the same
             stays = error
+        except RecursionError:
+            stays = OSError(errno.ENAMETOOLONG, "folders are nested too deep", entry.path)
     if stays is not None:
         raise stays
 

@@ -231,7 +231,7 @@ class ValgrindRunner:
     def _launch(
         self, execution: Execution, argv: tuple[str, ...], *, tool: Tool | None = None, perf_maps: bool = False
     ) -> Outcome:
-        """Execute these words in place of those of the execution, natively unless they are of a tool."""
+        """Execute `argv` instead of the execution's own, natively without a tool."""
         home, scratch = execution.variables.get("HOME"), str(self.scratch.path)
         pairs: tuple[Pair, ...] = ()
         if not execution.keep_place:

@@ -20,7 +20,7 @@ from cachegrind_bench.measure.run import Executions, lower_median, measure
 from cachegrind_bench.measure.session import Identity
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL
 from cachegrind_bench.model.result import Environment, ProcessCost, SealState, Status, comparability_key
-from cachegrind_bench.valgrind.options import Collect, Tool
+from cachegrind_bench.valgrind.options import Collect, Loop, Tool
 from cachegrind_bench.valgrind.processes import Accounts
 from cachegrind_bench.valgrind.runner import Measurement
 from tests.unit.samples import VECTOR, image, outcome, profile_of, times
@@ -404,4 +404,6 @@ def test_the_execution_is_what_the_plan_says() -> None:
     assert found.held_back == ("SECRET",)
     assert execution_of(plan()).stdin is None
     assert (plan().collected.lines, plan(lines=True).collected.lines) == (False, True)
+    logged = Collect.inside(loop=Loop(words={}, native=(), log=("--log={}",)))
+    assert plan(collect=logged).collected.by_instruction, "code that is compiled is known by its addresses"
     assert plan(id="name").benchmark_id == "name"

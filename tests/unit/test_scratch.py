@@ -83,6 +83,23 @@ def test_the_files_of_a_test_go_and_earlier_ones_stay(tmp_path: Path, monkeypatc
     assert os.listdir(tmp_path) == ["kept"]
 
 
+def test_folders_that_are_nested_too_deep_are_an_error_and_the_next_run_takes_another(tmp_path: Path) -> None:
+    slot = tmp_path / "cg-bench.00"
+    slot.mkdir(mode=0o700)
+    descriptor = os.open(slot, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=descriptor)
+        inner = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+    with pytest.raises(OSError, match=r"nested too deep|File name too long"):
+        empty_folder(str(slot))
+    with scratch(tmp_path) as found:
+        assert found.path.name == "cg-bench.01"
+    subprocess.run(["rm", "-rf", slot], check=True)  # more than pytest can
+
+
 def test_what_a_link_in_place_of_a_folder_leads_to_is_not_emptied(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir(mode=0o755)

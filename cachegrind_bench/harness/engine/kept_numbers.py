@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def keeping(loop: Loop, number: int | None) -> Loop:
-    """Return the loop with the number of an earlier result, whatever an iteration costs now, unless it is very much more."""
+    """Return the loop with the number of an earlier result, unless an iteration costs very much more now."""
     kept = min((known for known in loop.words if number and known >= number), default=None)
     if kept == loop.kept:
         return loop
-    if kept is None or loop.clock is None or not loop.by_clock:
+    if kept is None or loop.clock is None or not loop.clock.hook:
         return replace(loop, kept=kept)
     from cachegrind_bench.harness.engine.jumping_clock import Jumps  # few loops have such a clock
 

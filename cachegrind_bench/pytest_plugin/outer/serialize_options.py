@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import pytest
 
 from cachegrind_bench.pytest_plugin import IMPORT_PATH
-from cachegrind_bench.startup.exchange import WORKTREE, is_plain
+from cachegrind_bench.startup.exchange import is_plain
 
 # Of this plugin, where it is installed, and where it is imported: how it came to be loaded changes nothing inside.
 OWN_NAMES = ("cg_bench", "cachegrind_bench.pytest_plugin")
@@ -92,17 +92,10 @@ def root_orders(config: pytest.Config) -> dict[str, Any]:
 
 
 def _import_path() -> list[str]:
-    """Return the import path without what counts are not to depend on.
-
-    These are the folder of the script `pytest`, which has no modules, and, in a worktree, folders of the checkout that the worktree has.
-    """
+    """Return the import path without the folder of the script `pytest`, which has no modules: counts are not to depend on it."""
     script = os.path.realpath(sys.argv[0])
     is_script = os.path.basename(script) in {"pytest", "py.test"} and IMPORT_PATH[:1] == (os.path.dirname(script),)
-    path = list(IMPORT_PATH[is_script:])
-    top, worktree, _ = json.loads(os.environ.get(WORKTREE) or '["/", "/", []]')
-    real = [os.path.realpath(each) for each in path]
-    moved = (worktree + each.removeprefix(top) if f"{each}/".startswith(f"{top}/") else "" for each in real)
-    return [each for each, other in zip(path, moved, strict=True) if worktree == top or other not in real]
+    return list(IMPORT_PATH[is_script:])
 
 
 def _with_plugins(config: pytest.Config) -> list[str]:
