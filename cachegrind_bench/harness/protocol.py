@@ -156,9 +156,8 @@ class _Watched:
     def look(self, seconds: float) -> None:
         """Take note of how long it has run."""
         said = self._tail.decode("utf-8", "replace").strip().splitlines()
-        self._waiting.look(
-            self._what, seconds, shortened(said[-1].strip("\x16 \t"), _SHOWN) if said else ""
-        )  # go test marks its lines
+        last = said[-1].strip("\x16 \t") if said else ""  # go test marks its lines
+        self._waiting.look(self._what, seconds, shortened(last, _SHOWN))
 
 
 def expanded(

@@ -1,4 +1,4 @@
-"""What cg-bench and the launcher send each other: an execution, and the report on it.
+"""The messages between cg-bench and the launcher: an execution, and the report on it.
 
 By marshal, as both ends are the same Python: it needs no import, unlike json, and carries odd file names too. Used inside the
 launcher: only the standard library, and little of it.
@@ -28,7 +28,7 @@ STARVED = "a thread or process waited for a minute while others ran, perhaps for
 
 
 class Output(StrEnum):
-    """What the program's stdout is; runs always use a pipe, the noise hunter tries the others."""
+    """The kind of the program's stdout. Runs always use a pipe; the noise hunter tries the others."""
 
     PIPE = "pipe"
     FILE = "file"

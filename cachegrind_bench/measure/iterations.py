@@ -78,7 +78,7 @@ def measure_iterations(executions: Executions) -> Benchmark:
 def _counted(loop: Loop, execute: Callable[[int], Measurement], known: int | None) -> _Counted:
     """Count the `known` number of iterations, or else as many as suit what they cost."""
     numbers = sorted(filter(None, loop.words))
-    if loop.by_clock:
+    if loop.clock and loop.clock.hook:
         measurement = execute(numbers[0])
         number, accounts = _decided(loop, measurement.jump), measurement.accounts
         if accounts.before is None:

@@ -62,7 +62,7 @@ class Plan(Settings, frozen=True, kw_only=True):
 
     @property
     def collected(self) -> Collect:
-        """What to count in each execution, and what to keep of it."""
+        """The counts to take in each execution, and the details to keep of them."""
         # Callgrind counts calls even where it counts nothing else, and their instructions there only.
         partly = self.call_tree and self.collect.scope in {Scope.REGIONS, Scope.TOGGLE}
         return replace(

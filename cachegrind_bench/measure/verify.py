@@ -56,7 +56,7 @@ def verify(plan: Plan, runner: Runner, progress: Progress, *, axes: Sequence[Axi
 
 @dataclass(slots=True, kw_only=True)
 class _Hunt:
-    """What is known so far. `execution` is what others are compared with, `plain` its measurement."""
+    """The state of the hunt. Other executions are compared with `execution`; `plain` is its measurement."""
 
     plan: Plan
     runner: Runner

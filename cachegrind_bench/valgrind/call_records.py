@@ -5,7 +5,7 @@ They are kept as lines and made numbers in the end: a file of CPython has as man
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from cachegrind_bench.errors import FileFormatError
@@ -27,8 +27,9 @@ class CallRecords:
         self._wanted, self.is_whole = wanted, wanted is every
         self._codes: list[Code] = []
         self._places: dict[bytes, int] = {}  # of a function among the codes, by its number in the file
-        # How many calls lead to each line of a function: where it begins, but for the few that a stack switched by Go looks like.
-        self._lines: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+        # By functions, how many calls lead to each line. Most lead to where the function begins; a switch of Go's stack looks like
+        # a call into the middle.
+        self._lines: defaultdict[int, Counter[int]] = defaultdict(Counter)
         self.begin_part()
 
     def begin_part(self) -> None:
@@ -105,7 +106,7 @@ class CallRecords:
         return graph_of(
             ((code[place], ir) for place, ir in self._own.items()),
             (((code[caller], code[callee]), found) for caller, callee, found in self._counted()),
-            ((code[place], max(to, key=to.__getitem__)) for place, to in self._lines.items() if place != NOBODY),
+            ((code[place], to.most_common(1)[0][0]) for place, to in self._lines.items() if place != NOBODY),
             (((code[place], address), ir) for place, address, ir in self._heavy()),
         )
 

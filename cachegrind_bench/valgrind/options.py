@@ -189,11 +189,6 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     kept: int | None = None
     method: str = "iterations/2"
 
-    @property
-    def by_clock(self) -> bool:
-        """Whether the clock decides how many iterations are executed."""
-        return self.clock is not None and bool(self.clock.hook)
-
     def suitable(self, each: float) -> int:
         """Return how many iterations to count where each costs this many instructions."""
         if self.kept is not None and self.kept * each <= MOST_KEPT_IR:

@@ -106,8 +106,9 @@ class ValgrindRunner:
         if collect.sections is not None:
             return self._measured_sections(execution, collect, outcome, log)
         with reading_out_files():
-            wanted = {"lines": collect.lines, "calls": collect.calls}
-            accounts = account(tool, self.scratch.out, outcome, execution.argv, **wanted)
+            accounts = account(
+                tool, self.scratch.out, outcome, execution.argv, lines=collect.lines, calls=collect.calls
+            )
         return _measurement(tool, outcome, log, accounts)
 
     def measure_together(

@@ -32,7 +32,7 @@ class Jumps(NamedTuple):
 
 
 class _Seen:
-    """What Callgrind's parts of one process have shown: its calls, the first of them at `called_ns`, and the cost of a section."""
+    """Findings in Callgrind's parts of one process: the number of calls, when the first began (ns), and the cost of a section (Ir)."""
 
     def __init__(self) -> None:
         self.parts = self.calls = self.called_ns = self.cost = 0
@@ -93,7 +93,7 @@ class JumpingTime(PinnedTime):
 
 
 def _head(path: str) -> bytes | None:
-    """Return the beginning of a file, None if there is none yet."""
+    """Return the beginning of a file, or None before Callgrind has written it."""
     try:
         with open(path, "rb") as file:
             return file.read(_HEAD_BYTES)
