@@ -454,6 +454,7 @@ def test_all_benchmarks_of_go_are_measured_or_named_with_the_tags_of_the_build(c
     assert finished.code == 4
     assert re.search(r"BenchmarkSkips is left out: it skips itself: odd_test.go:\d+: no corpus.txt", finished.stderr)
     found = {item["id"]: item for item in json.loads(output.read_bytes())["benchmarks"]}
+    assert [found[f"Benchmark{name}"]["error"] for name in ("Zero", "Dots")] == [None, None]
     assert {name: item["status"] for name, item in found.items()} == {
         "BenchmarkZero": "ok",
         "BenchmarkDots": "ok",
