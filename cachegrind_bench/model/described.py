@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -14,17 +14,12 @@ def doc(text: str) -> Meta:
     return Meta(description=text)
 
 
-def unit(name: str, *, difference: bool = False) -> Meta:
-    """Return the unit of a number, and whether it is a difference: candidate minus base, or latest minus earlier."""
-    keys: dict[str, Any] = {UNIT: name} | ({DIFFERENCE: True} if difference else {})
-    return Meta(extra_json_schema=keys)
-
-
-Instructions = Annotated[int, unit("instructions")]
-Events = Annotated[int, unit("events")]
-Points = Annotated[int, unit("score")]
-Milliseconds = Annotated[int, unit("ms")]
-Ppm = Annotated[int, unit("ppm")]
-InstructionsMore = Annotated[int, unit("instructions", difference=True)]
-PointsMore = Annotated[int, unit("score", difference=True)]
-PpmMore = Annotated[int, unit("ppm", difference=True)]
+Instructions = Annotated[int, Meta(extra_json_schema={UNIT: "instructions"})]
+Events = Annotated[int, Meta(extra_json_schema={UNIT: "events"})]
+Points = Annotated[int, Meta(extra_json_schema={UNIT: "score"})]
+Milliseconds = Annotated[int, Meta(extra_json_schema={UNIT: "ms"})]
+Ppm = Annotated[int, Meta(extra_json_schema={UNIT: "ppm"})]
+# Differences are candidate minus base, or latest minus earlier.
+InstructionsMore = Annotated[int, Meta(extra_json_schema={UNIT: "instructions", DIFFERENCE: True})]
+PointsMore = Annotated[int, Meta(extra_json_schema={UNIT: "score", DIFFERENCE: True})]
+PpmMore = Annotated[int, Meta(extra_json_schema={UNIT: "ppm", DIFFERENCE: True})]
