@@ -45,8 +45,7 @@ from cachegrind_bench.usecases import Notices
 if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
-    from cachegrind_bench.model.result import Result
-    from cachegrind_bench.render.report import Since
+    from cachegrind_bench.model.result import Result, Since
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.measurement import MeasureRequest
     from cachegrind_bench.usecases.saving import SaveRequest

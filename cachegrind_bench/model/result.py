@@ -18,6 +18,8 @@ from cachegrind_bench.model.metrics import Branches, Counts, Profile
 from cachegrind_bench.model.sizes import LARGEST_SIZE, GrowthClass
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from cachegrind_bench.model.call_graph import CallGraph
     from cachegrind_bench.model.python_profile import PythonProfile
 
@@ -214,6 +216,13 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     sha: str
+
+
+class Since(msgspec.Struct, frozen=True):
+    """How a score changed, relative to the last run at this time."""
+
+    change: Fraction
+    at: str
 
 
 def is_pytests(result: Result) -> bool:

@@ -11,14 +11,21 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from cachegrind_bench.model.metrics import CostModel, estimate
-from cachegrind_bench.model.result import PER_ITERATIONS, Benchmark, Environment, Result, SealPart, SealState, Status
+from cachegrind_bench.model.result import (
+    PER_ITERATIONS,
+    Benchmark,
+    Environment,
+    Result,
+    SealPart,
+    SealState,
+    Since,
+    Status,
+)
 from cachegrind_bench.model.text import change, counted, duration, grouped, share, some, spread
 from cachegrind_bench.render.functions import called, hottest, lines, python
 from cachegrind_bench.render.table import Report, Row, Section, without_empty
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from cachegrind_bench.model.time_model import TimeModel
 
 _FIRST = 10  # Python functions in a short report
@@ -30,13 +37,6 @@ _CUT = (
 )
 
 Span = tuple[int, int]
-
-
-class Since(msgspec.Struct, frozen=True):
-    """How a score changed, relative to the last run at this time."""
-
-    change: Fraction
-    at: str
 
 
 class Spans(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ import msgspec
 
 from cachegrind_bench.errors import CgBenchError, FileFormatError
 from cachegrind_bench.model.parsing import parse
-from cachegrind_bench.render.report import Since
+from cachegrind_bench.model.result import Since
 from cachegrind_bench.store.durable import make_folder, read_file, write_atomic
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -26,7 +27,7 @@ from cachegrind_bench.startup.exchange import RESULTS
 from cachegrind_bench.store.timings import read_iterations, read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.company import companies
-from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
+from cachegrind_bench.suite.execute import Job, Reuse, Watcher, measure_job, set_up
 from cachegrind_bench.suite.merge import SHARD_PLAN
 from cachegrind_bench.suite.schedule import Outcome, lanes, run_suite
 from cachegrind_bench.usecases.checkout_dates import date_files
@@ -43,11 +44,18 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.thresholds import Limit
-    from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.usecases.selection import Selection
 
-    # The total of benchmarks, how long they took before, as far as known, and how many are measured at once.
-    Show = Callable[[int, Mapping[str, int], int], SuiteDisplay]
+
+class Display(Watcher, Protocol):
+    """Shows the progress of a suite. Keeps the wall times of the benchmarks that were measured, and the ids of the others."""
+
+    wall_ms: dict[str, int]
+    reused_ids: set[str]
+
+
+# The total of benchmarks, how long they took before, as far as known, and how many are measured at once.
+Show = Callable[[int, Mapping[str, int], int], AbstractContextManager[Display]]
 
 
 class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +159,7 @@ def _executed(
     request: SuiteRequest,
     specs: Sequence[BenchmarkSpec],
     ready: ValgrindSetup,
-    display: SuiteDisplay,
+    display: Display,
     *,
     reuse: Reuse | None,
     known: Mapping[str, int],

@@ -19,6 +19,7 @@ from cachegrind_bench.history.series import SeriesSet, series_set
 from cachegrind_bench.history.trend import trend, window
 from cachegrind_bench.history.values import Finding, Kind, Provenance, State, Trend
 from cachegrind_bench.model.metrics import CostModel
+from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.model.thresholds import percentage
 from cachegrind_bench.store.checking import Inspection
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 _ACCEPTED = "the file with the changes that were accepted, and why"
 _REPORT = "the --json of the last report"
+_SCHEMA = "cg-bench.trend/1"
+_WRITTEN_BY = "give the file that `cg-bench trend --json FILE` wrote"
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,8 +199,6 @@ def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
 
 def _previous(name: str | None, notices: Notices) -> tuple[Finding, ...] | None:
     """Return the findings of an earlier report; None if there is none, as on the first night."""
-    from cachegrind_bench.render.documents.trends import findings
-
     if name is None:
         return None
     if name == "-":
@@ -209,4 +210,19 @@ def _previous(name: str | None, notices: Notices) -> tuple[Finding, ...] | None:
             raise
         notices.note(f"there is no previous report {name}: findings of the newest day count as new")
         return None
-    return findings(data, path=name)
+    return reported_findings(data, path=name)
+
+
+class _Findings(msgspec.Struct):
+    findings: tuple[Finding, ...]
+
+
+def reported_findings(data: bytes, *, path: str) -> tuple[Finding, ...]:
+    """Return the findings of a trend report that was written before. UsageError if it is not one; `path` is only named in it."""
+    try:
+        schema = parse(data, Head, path).schema
+        if schema != _SCHEMA:
+            raise UsageError(f"{path}: not a trend report, its schema is {schema[:100]!r}", hint=_WRITTEN_BY)
+        return parse(data, _Findings, path).findings
+    except FileFormatError as error:
+        raise UsageError(f"{path}: not a trend report: {error.what}", hint=_WRITTEN_BY) from error

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.model.result import Run, SealPart, SealState
+from cachegrind_bench.model.result import Run, SealPart, SealState, Since
 from cachegrind_bench.render import table
 from cachegrind_bench.render.progress import SuiteDisplay
-from cachegrind_bench.render.report import Since, suite
+from cachegrind_bench.render.report import suite
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, times
 
 if TYPE_CHECKING:

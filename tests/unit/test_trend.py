@@ -22,6 +22,7 @@ from cachegrind_bench.model.result import CommitNote, Release
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.render.documents import trends
 from cachegrind_bench.render.trend import text, words
+from cachegrind_bench.usecases.trend import reported_findings
 from tests.unit import trending
 from tests.unit.trending import arranged, finding, notes, series, sha
 
@@ -180,7 +181,7 @@ def test_a_window_hides_older_readings_but_compares_with_them() -> None:
 
 def test_the_json_report_gives_its_findings_back() -> None:
     report = trending.small()
-    assert trends.findings(trends.trend(report).encode(), path="t.json") == report.findings
+    assert reported_findings(trends.trend(report).encode(), path="t.json") == report.findings
 
 
 def test_the_json_report_has_whole_numbers_only_and_sorted_keys() -> None:
@@ -211,7 +212,7 @@ def test_the_json_report_has_whole_numbers_only_and_sorted_keys() -> None:
 )
 def test_what_is_not_a_trend_report_is_refused_by_name(data: bytes) -> None:
     with pytest.raises(UsageError, match=r"previous\.json"):
-        trends.findings(data, path="previous.json")
+        reported_findings(data, path="previous.json")
 
 
 def test_of_two_machines_that_take_turns_one_is_shown() -> None:

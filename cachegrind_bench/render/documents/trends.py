@@ -1,4 +1,4 @@
-"""The trend report as JSON, which the next report reads, too."""
+"""The trend report as JSON; `usecases.trend` reads its findings for the next report."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.values import Against, Finding, Headline, Reading, Row, Trend
 from cachegrind_bench.model.described import Ppm, PpmMore, doc
 from cachegrind_bench.model.metrics import Counts
-from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.render.documents.document import Document, fields, optional, ppm
 
-_SCHEMA = "cg-bench.trend/1"
-_HINT = "give the file that `cg-bench trend --json FILE` wrote"
 _Value = Annotated[int, doc("what is judged: the score, or Ir")]
 
 
@@ -146,18 +142,3 @@ def _earlier(item: Against | None) -> Earlier | None:
     return Earlier(
         **fields(item.base, "sha", "value"), comparable=item.comparable, change_ppm=optional(item.change, ppm)
     )
-
-
-class _Findings(msgspec.Struct):
-    findings: tuple[Finding, ...]
-
-
-def findings(data: bytes, *, path: str) -> tuple[Finding, ...]:
-    """Return the findings of a trend report that was written before. UsageError if it is not one; `path` is only named in it."""
-    try:
-        schema = parse(data, Head, path).schema
-        if schema != _SCHEMA:
-            raise UsageError(f"{path}: not a trend report, its schema is {schema[:100]!r}", hint=_HINT)
-        return parse(data, _Findings, path).findings
-    except FileFormatError as error:
-        raise UsageError(f"{path}: not a trend report: {error.what}", hint=_HINT) from error

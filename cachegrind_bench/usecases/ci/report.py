@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.ci.artifact import MOST_SENT, RESULT, unpack
 from cachegrind_bench.ci.posts import marker, post, update
 from cachegrind_bench.errors import CgBenchError, UsageError
-from cachegrind_bench.render.documents.trends import findings
 from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.job import REPORT, Job
 from cachegrind_bench.usecases.result_files import read_regular
 from cachegrind_bench.usecases.stored_runs import Runs
+from cachegrind_bench.usecases.trend import reported_findings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +91,7 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
         content = read_regular(files["json"])
         # A history that could not be read would look like one in which nothing is wrong.
         complete = bool(json.loads(content)["benchmarks"]) and status == 0
-        found = findings(content, path=str(files["json"]))
+        found = reported_findings(content, path=str(files["json"]))
         job.runner.say(f"issues: {update(job.client(), found, page=job.event.run_url, complete=complete)}")
     if status != 0:
         raise UsageError("some of the history cannot be read, and is not in the report", hint="the log names it")
