@@ -83,6 +83,7 @@ def _named(text: str, found: Found) -> Finding:
 
 def _narrow(item: Finding, good: str, found: Found, evidence: str) -> int:
     from cachegrind_bench.compare.verdict import State
+    from cachegrind_bench.render.comparison.view import headline
     from cachegrind_bench.usecases.comparison import GateOptions, ReportOptions, compared
     from cachegrind_bench.usecases.evidence import Evidence
     from cachegrind_bench.usecases.worktrees import bisected
@@ -99,7 +100,7 @@ def _narrow(item: Finding, good: str, found: Found, evidence: str) -> int:
     if done.sides is not None:
         made = compared(*done.sides, GateOptions().gates(), ReportOptions())
         if made.comparison.verdict is not State.UNCHANGED:
-            output.write(made.headline())
+            output.write(f"{headline(made)}\n")
     return code
 
 

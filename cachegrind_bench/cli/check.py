@@ -20,6 +20,7 @@ from cachegrind_bench.cli.comparison_options import (
     gate_options,
     gates_of,
     report_options,
+    write_files,
 )
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
@@ -97,6 +98,7 @@ def command(**options: Any) -> int:
     program. In a suite, only benchmarks that are also in the base are measured; they are compared by id.
     """
     from cachegrind_bench.model.codec import encode
+    from cachegrind_bench.render.comparison.view import headline
     from cachegrind_bench.usecases.evidence import Evidence
     from cachegrind_bench.usecases.saving import left_if_unwritten
 
@@ -128,8 +130,8 @@ def command(**options: Any) -> int:
         if (
             options["quiet"] and not typed("form") and shown.form == "table"
         ):  # in the middle of a bisection, the verdict should not go unseen
-            shown.write_files(made)
-            write(made.headline())
+            write_files(made, shown)
+            write(f"{headline(made)}\n")
         else:
             deliver(made, shown, write=write)
     except BrokenPipeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,9 +32,12 @@ from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.usecases.ci import compare, job, measure, merge_request, report
 from cachegrind_bench.usecases.ci.reproduce import Measured
-from cachegrind_bench.usecases.comparison import Report, ReportOptions
+from cachegrind_bench.usecases.comparison import ReportOptions
 from cachegrind_bench.usecases.comparison_inputs import CompareRequest, compare_sides
 from cachegrind_bench.vcs.git import top_folder
+
+if TYPE_CHECKING:
+    from cachegrind_bench.compare.explained import Explained
 
 _NO_STORE = "none"
 # Where jobs on machines that are gone tomorrow can keep a history without anything else.
@@ -280,7 +283,7 @@ def gitlab_comment_command(
         report=ReportOptions(rows=50, root=project_root(), git=repository()),
     )
 
-    def compared() -> Report:
+    def compared() -> Explained:
         return compare_sides(request, repository(), lambda: named_store(store), output.NOTICES)[0]
 
     merge_request.comment(os.environ, token, when, compared, output.NOTICES)

@@ -22,9 +22,10 @@ from cachegrind_bench.cli.options import (
     typed,
 )
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.usecases.comparison import GateOptions, Report, ReportOptions
+from cachegrind_bench.usecases.comparison import GateOptions, ReportOptions
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.explained import Explained
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
 
@@ -167,12 +168,49 @@ def report_options(options: Mapping[str, Any]) -> ReportOptions:
     return struct_of(ReportOptions, options, places=places, root=project_root(), git=repository())
 
 
-def deliver(made: Report, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:
+def deliver(made: Explained, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:
     """Write the report, in the colours that --color asks for, then the files that were asked for, also where the report cannot be written."""
     colour = output.wants_colour(click.get_current_context().params["color"])
     try:
-        write(made.text(options.form, width=output.terminal_width(), colour=colour))
+        write(_text(made, options.form, width=output.terminal_width(), colour=colour))
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
     finally:
-        options.write_files(made)
+        write_files(made, options)
+
+
+def write_files(made: Explained, options: ReportOptions) -> None:
+    """Write the files that were asked for."""
+    from cachegrind_bench.store.durable import write_atomic
+
+    for form, path in options.files().items():
+        write_atomic(path, _text(made, form).encode(), in_place=True)
+
+
+def _text(made: Explained, form: str, *, width: int | None = None, colour: bool = False) -> str:
+    """Return the comparison in this format; a table is cut to this `width`, and may have `colour`."""
+    if form == "json":
+        from cachegrind_bench.render.documents.comparisons import comparison
+
+        return comparison(made.comparison, made.details)
+    from cachegrind_bench.render.comparison.view import view
+
+    if form == "table":
+        from cachegrind_bench.render.comparison import table
+
+        return table.render(view(made), width=width, colour=colour)
+    if form == "markdown":
+        from cachegrind_bench.render.comparison import markdown
+
+        return markdown.render(view(made))
+    if form == "code-quality":
+        from cachegrind_bench.render.comparison import code_quality
+
+        return code_quality.render(view(made, whole=True), made.places)
+    if form == "html":
+        from cachegrind_bench.render.comparison import html
+
+        return html.page(made)
+    from cachegrind_bench.render.comparison import github
+
+    return github.render(view(made, whole=True))  # it counts for itself what it leaves out

@@ -1,18 +1,14 @@
-"""Two sides as a comparison with explanations, in any format, and its exit code.
-
-Knows results, their profiles and renderers; must not know how a user names the sides, or where a report is written.
-"""
+"""Two sides as a comparison with explanations. Knows results and their profiles; must not know how a user names the sides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import MeasurementError, NotComparableError
 from cachegrind_bench.usecases.result_files import check_outputs
 
 if TYPE_CHECKING:
@@ -20,6 +16,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.compare.call_paths import CallPaths
     from cachegrind_bench.compare.explain import Details
+    from cachegrind_bench.compare.explained import Explained
     from cachegrind_bench.compare.growth import Growth
     from cachegrind_bench.compare.verdict import Comparison, Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
@@ -29,10 +26,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.model.thresholds import Limit
-    from cachegrind_bench.render.comparison.view import View
     from cachegrind_bench.vcs.git import Git
-
-FINE, REGRESSION = 0, 1
 
 # How many benchmarks are explained at length; the others only name the function that explains most.
 _EXPLAINED = 10
@@ -113,16 +107,10 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_files(self, inputs: Collection[str] = ()) -> None:
         """Find out before the work whether the files can be written; UsageError if not, or if one is among the `inputs`."""
-        check_outputs({f"--{kind}": path for kind, path in self._files().items()}, inputs)
+        check_outputs({f"--{kind}": path for kind, path in self.files().items()}, inputs)
 
-    def write_files(self, made: Report) -> None:
-        """Write the files that were asked for."""
-        from cachegrind_bench.store.durable import write_atomic
-
-        for kind, path in self._files().items():
-            write_atomic(path, made.text(kind).encode(), in_place=True)
-
-    def _files(self) -> dict[str, Path]:
+    def files(self) -> dict[str, Path]:
+        """Return the files to write as well, by their formats."""
         files = {"markdown": self.markdown, "json": self.json, "code-quality": self.code_quality, "html": self.html}
         return {kind: path for kind, path in files.items() if path is not None}
 
@@ -158,93 +146,6 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     missing: bool = False
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison with its explanations, ready to be written in any format; `paths` finds those that a page draws, by ids."""
-
-    comparison: Comparison
-    details: Mapping[str, Details]
-    paths: Callable[[], Iterator[tuple[str, list[CallPaths]]]]
-    names: tuple[str, str]
-    rows: int
-    explained: tuple[str, ...]
-    places: Mapping[str, str]
-    root: str = ""
-
-    def text(
-        self, form: str, *, width: int | None = None, colour: bool = False, most: int | None = None, brief: bool = False
-    ) -> str:
-        """Return the comparison as table, markdown, json, github, code-quality or html.
-
-        A table is cut to this `width`, and has `colour`; Markdown has at most `most` characters; `brief` annotations say nothing twice.
-        """
-        if form == "json":
-            from cachegrind_bench.render.documents.comparisons import comparison
-
-            return comparison(self.comparison, self.details)
-        if form == "table":
-            from cachegrind_bench.render.comparison import table
-
-            return table.render(self._view(self.rows), width=width, colour=colour)
-        if form == "markdown":
-            from cachegrind_bench.render.comparison import markdown
-
-            return markdown.render(self._view(self.rows), most=most or markdown.MOST_CHARACTERS)
-        if form == "code-quality":
-            from cachegrind_bench.render.comparison import code_quality
-
-            return code_quality.render(self._view(0), self.places)
-        if form == "html":
-            from cachegrind_bench.render.comparison import html
-
-            version = self.comparison.candidate.tool_version
-            return html.page(self._view(0), self.names, dict(self.paths()), tool_version=version)
-        from cachegrind_bench.render.comparison import github
-
-        return github.render(self._view(0), brief=brief)  # it counts for itself what it leaves out
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything moved, or could not be compared; a benchmark that is new has nothing to be compared with."""
-        from cachegrind_bench.compare.verdict import State
-
-        return any(item.state not in (State.UNCHANGED, State.NEW) for item in self.comparison.differences)
-
-    def exit_code(self, *, require_baseline: bool = True) -> int:
-        """Return the exit code.
-
-        Unless a baseline is required, a missing one is not held against the candidate; its failures and limits still count.
-        """
-        from cachegrind_bench.compare.verdict import Conclusion
-
-        match self.comparison.conclusion():
-            case Conclusion.REGRESSION:
-                return REGRESSION
-            case Conclusion.FAILED:
-                return MeasurementError.exit_code
-            case Conclusion.INCOMPLETE if require_baseline or not self.comparison.without_base:
-                return NotComparableError.exit_code
-            case _:
-                return FINE
-
-    def with_remarks(self, remarks: tuple[str, ...]) -> Self:
-        """Return the same with these remarks on where base and candidate come from."""
-        return replace(self, comparison=replace(self.comparison, remarks=remarks))
-
-    def _view(self, rows: int) -> View:
-        from cachegrind_bench.render.comparison.view import view
-
-        return view(
-            self.comparison, self.details, rows=rows, names=self.names, explained=self.explained, root=self.root
-        )
-
-    def headline(self) -> str:
-        """Return the verdict in one line."""
-        from cachegrind_bench.model.text import plain
-        from cachegrind_bench.render.comparison.words import headline
-
-        return plain(headline(self.comparison, self.details)) + "\n"
-
-
 def compared(
     base: Side,
     candidate: Side,
@@ -252,8 +153,9 @@ def compared(
     options: ReportOptions,
     *,
     wanted: Callable[[str], bool] = lambda _id: True,
-) -> Report:
+) -> Explained:
     """Compare the benchmarks whose ids are `wanted`; profiles are read only for what will be shown."""
+    from cachegrind_bench.compare.explained import Explained
     from cachegrind_bench.compare.seals import unlike_seals
     from cachegrind_bench.compare.verdict import State, compare, recognise_layout, with_allocations, with_growth
 
@@ -271,15 +173,14 @@ def compared(
         for item in comparison.differences
         if item.id in found and (item.state not in {State.UNCHANGED, State.SHIFT} or len(comparison.differences) == 1)
     ]
-    explained = tuple(worth[:_EXPLAINED]) if options.explain else ()
-    names = base.name, candidate.name
-    return Report(
+    at_length = tuple(worth[:_EXPLAINED]) if options.explain else ()
+    return Explained(
         comparison=comparison,
         details=found,
-        paths=partial(_paths, explained, before, after),
-        names=names,
+        names=(base.name, candidate.name),
         rows=options.rows,
-        explained=explained,
+        at_length=at_length,
+        paths=partial(_paths, at_length, before, after),
         places=options.places,
         root=options.root,
     )

@@ -14,12 +14,13 @@ from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.text import counted, matches, some
 from cachegrind_bench.store.baselines import Baselines
-from cachegrind_bench.usecases.comparison import InMemory, Report, ReportOptions, Side, compared
+from cachegrind_bench.usecases.comparison import InMemory, ReportOptions, Side, compared
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cachegrind_bench.compare.explained import Explained
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.history.baseline import Choice
     from cachegrind_bench.store.protocol import Store
@@ -227,7 +228,7 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare_sides(
     request: CompareRequest, repository: Repository, open_store: Callable[[], Store], notices: Notices
-) -> tuple[Report, int]:
+) -> tuple[Explained, int]:
     """Return the comparison and its exit code. UsageError, before the work, where its files cannot be written."""
     if request.base == request.candidate == "-":
         raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.cli.comparison_options import write_files
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, Profile
+from cachegrind_bench.render.comparison.html import page
 from cachegrind_bench.usecases.comparison import InMemory, ReportOptions, Side
 from cachegrind_bench.usecases.comparison import compared as compared_sides
 from tests.unit import flaming
@@ -32,7 +34,7 @@ def page_of(base: list[Benchmark], candidate: list[Benchmark]) -> str:
     before, after = (
         Side(name=name, file=InMemory(result(*side))) for name, side in (("main", base), ("pr", candidate))
     )
-    return compared_sides(before, after, gates(), ReportOptions(form="html")).text("html")
+    return page(compared_sides(before, after, gates(), ReportOptions()))
 
 
 def words(times: int) -> Benchmark:
@@ -93,5 +95,5 @@ def test_a_page_of_no_benchmarks_is_one_too() -> None:
 def test_the_page_is_written_beside_the_report(tmp_path: Path) -> None:
     options = ReportOptions(html=tmp_path / "page.html")
     base, candidate = (Side(name="x", file=InMemory(result(words(times)))) for times in (3, 9))
-    options.write_files(compared_sides(base, candidate, gates(), options))
+    write_files(compared_sides(base, candidate, gates(), options), options)
     assert "count" in Page((tmp_path / "page.html").read_text()).text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.compare.explain import details
+from cachegrind_bench.compare.explained import Explained
 from cachegrind_bench.compare.verdict import compare
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.render.comparison import github, markdown, table
@@ -61,7 +62,7 @@ def explained(found: Comparison, rows: int = 10) -> dict[str, Details]:
 
 def seen(found: Comparison, rows: int = 10) -> View:
     why = explained(found, rows)
-    return view(found, why, rows=50, names=("main.json", "pr.json"), explained=list(why))
+    return view(Explained(comparison=found, details=why, names=("main.json", "pr.json"), rows=50, at_length=tuple(why)))
 
 
 def text_of(layout: ModuleType, shown: View) -> str:

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.explain import details
+from cachegrind_bench.compare.explained import Explained
 from cachegrind_bench.compare.verdict import FailOn, Metric, State, compare
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
@@ -99,8 +100,9 @@ def explained(found: Comparison, **wanted: Any) -> dict[str, Details]:
 
 def seen(found: Comparison, *, shown: int = 50, root: str = "", **wanted: Any) -> View:
     why = explained(found, **wanted)
-    moved = [item.id for item in found.differences if item.id in why and item.state is not State.UNCHANGED]
-    return view(found, why, rows=shown, names=("main.json", "pr.json"), explained=moved, root=root)
+    moved = tuple(item.id for item in found.differences if item.id in why and item.state is not State.UNCHANGED)
+    names = "main.json", "pr.json"
+    return view(Explained(comparison=found, details=why, names=names, rows=shown, at_length=moved, root=root))
 
 
 def text_of(layout: ModuleType, shown: View) -> str:
@@ -267,7 +269,7 @@ def test_files_of_the_project_are_shown_relative_to_it() -> None:
     found = compared(base, candidate)
     why = explained(found)
     for root, shown in (("/build", "0/file0.c"), ("/build/0", "file0.c"), ("/buil", "/build/0/file0.c")):
-        made = view(found, why, rows=0, names=("a", "b"), explained=["a"], root=root)
+        made = view(Explained(comparison=found, details=why, names=("a", "b"), at_length=("a",), root=root))
         assert made.explanations[0].tables[0][1][-1] == shown
 
 

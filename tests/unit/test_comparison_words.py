@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.compare.explain import details
+from cachegrind_bench.compare.explained import Explained
 from cachegrind_bench.compare.verdict import State, compare
 from cachegrind_bench.history.values import Against, Reading
 from cachegrind_bench.model.metrics import EVENTS, ZERO, FunctionCost, LineCost, Profile
@@ -57,12 +58,12 @@ def test_mixed_signs_are_reported_whether_gated_or_not() -> None:
 def test_from_a_base_of_0_there_is_no_percentage_in_any_format() -> None:
     found = compared(measured(value=ZERO), measured(value=counts(119_307)))
     assert headline(found, {}) == "regression: sieve score from 0 to 119,307 (threshold 0.5 %)"
-    (row,) = view(found, {}, rows=0, names=("a", "b")).rows
+    (row,) = view(Explained(comparison=found, details={}, names=("a", "b"))).rows
     assert row.cells[:4] == ("0", "119,307", "from 0", "from 0")
     (document,) = json.loads(comparison_document(found, {}))["benchmarks"]
     assert document["change_ppm"] == {"score": None, "Ir": None}
     for form in (table, markdown, github):
-        assert "11,930" not in form.render(view(found, {}, rows=0, names=("a", "b")))
+        assert "11,930" not in form.render(view(Explained(comparison=found, details={}, names=("a", "b"))))
     one, other = (
         Reading(index=0, sha="", key="k", value=value, counts=ZERO, created_at="", uid="") for value in (0, 9)
     )
@@ -123,7 +124,7 @@ def test_gates_that_fit_nothing_and_lone_benchmarks_of_two_names_are_noticed() -
     found = compare(
         result(measured("a")), result(measured("b")), gates(limits=(Limit(pattern="typo", name="Ir", value=1),))
     )
-    notices = view(found, {}, rows=0, names=("x", "y")).notices
+    notices = view(Explained(comparison=found, details={}, names=("x", "y"))).notices
     assert notices == (
         "--limit typo:Ir=… does not match any benchmark",
         "the benchmarks have other ids, a and b; 'cg-bench run --id' names one",
@@ -194,7 +195,7 @@ def test_the_verdict_in_one_line(base: list[Benchmark], candidate: list[Benchmar
 def explanation(base: Profile, candidate: Profile, *, lines: bool = False) -> Explanation:
     found = compared(measured(value=base.counts(), profile=base), measured(value=candidate.counts(), profile=candidate))
     why = {"sieve": details(base, candidate, found, lines=lines)}
-    (made,) = view(found, why, rows=0, names=("a", "b"), explained=["sieve"]).explanations
+    (made,) = view(Explained(comparison=found, details=why, names=("a", "b"), at_length=("sieve",))).explanations
     return made
 
 

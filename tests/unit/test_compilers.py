@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.compare.compilers import other_compilers
+from cachegrind_bench.compare.explained import Explained
 from cachegrind_bench.hermetic.fingerprint import fingerprint
 from cachegrind_bench.hermetic.producers import producers
 from cachegrind_bench.model.result import ObjectFile
@@ -67,7 +68,7 @@ def test_what_is_built_otherwise_comes_first_and_no_function_is_blamed(
 
     one, other = side(base, "a"), side(candidate, "b")
     found = compared(measured(objects=(one,)), measured(objects=(other,), value=counts(1_100_000)))
-    shown = view(found, {}, rows=0, names=("x", "y"))
+    shown = view(Explained(comparison=found, details={}, names=("x", "y")))
     assert shown.notices == (() if said is None else (said,))
     assert shown.headline.startswith("regression: sieve score +10 %" if said is None else f"regression: {said}; sieve")
     assert (other_compilers(base, candidate) == ((), ())) == (said is None)

@@ -56,7 +56,9 @@ def compared(
 
     Files below `root` are shown relative to it. UsageError if it cannot be read.
     """
-    from cachegrind_bench.compare.verdict import Conclusion
+    from cachegrind_bench.compare.explained import FINE, REGRESSION
+    from cachegrind_bench.render.comparison import table
+    from cachegrind_bench.render.comparison.view import view
     from cachegrind_bench.usecases import comparison
     from cachegrind_bench.usecases.result_files import read_regular_result
 
@@ -68,10 +70,9 @@ def compared(
         comparison.ReportOptions(rows=50, root=str(root)),
         wanted=lambda name: name in chosen,
     )
-    text, conclusion = made.text("table", width=width, colour=colour), made.comparison.conclusion()
-    if conclusion is Conclusion.REGRESSION and not profiled:
+    text, code = table.render(view(made), width=width, colour=colour), made.exit_code()
+    if code == REGRESSION and not profiled:
         text += (
             "--cg-bench-python-profile in both runs names the Python function that caused it (CPython 3.12 and newer)\n"
         )
-    # What `cg-bench diff` ends in another code than 0 for: a gate that compared nothing must not be green.
-    return text, conclusion in {Conclusion.REGRESSION, Conclusion.FAILED, Conclusion.INCOMPLETE}
+    return text, code != FINE  # a gate that compared nothing must not be green

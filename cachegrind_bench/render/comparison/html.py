@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.render.benchmark_page import BenchmarkPage, Details, Row
+from cachegrind_bench.render.comparison.view import view
 from cachegrind_bench.render.comparison.words import LOOKS
 from cachegrind_bench.render.table import Section
 
 if TYPE_CHECKING:
-    from cachegrind_bench.compare.call_paths import CallPaths
-    from cachegrind_bench.render.comparison.view import View
+    from cachegrind_bench.compare.explained import Explained
 
 _STYLES = {State.REGRESSION: "regression", State.FAILED: "regression", State.IMPROVEMENT: "improvement"}
 _WITHOUT_GRAPH = (
@@ -20,20 +19,21 @@ _WITHOUT_GRAPH = (
 )
 
 
-def page(view: View, names: tuple[str, str], paths: Mapping[str, Sequence[CallPaths]], *, tool_version: str) -> str:
-    """Return the page; `names` are what the user calls the sides, `paths` those of benchmarks by their ids in the view."""
-    remarks = {row.id: row.remarks for row in view.rows}
+def page(made: Explained) -> str:
+    """Return the page."""
+    shown, paths = view(made, whole=True), dict(made.paths())
+    remarks = {row.id: row.remarks for row in shown.rows}
     return BenchmarkPage(
-        title=" → ".join(names),
-        headline=view.headline,
-        origin=view.origin,
-        notices=view.notices,
-        columns=("benchmark", "state", *view.columns[2:]),
+        title=" → ".join(made.names),
+        headline=shown.headline,
+        origin=shown.origin,
+        notices=shown.notices,
+        columns=("benchmark", "state", *shown.columns[2:]),
         rows=[
             Row((row.id, f"{LOOKS[row.state][0]} {row.state.value}", *row.cells), _STYLES.get(row.state, ""))
-            for row in view.rows
+            for row in shown.rows
         ],
-        left_out=view.left_out,
+        left_out=shown.left_out,
         details=[
             Details(
                 title=item.title,
@@ -43,6 +43,6 @@ def page(view: View, names: tuple[str, str], paths: Mapping[str, Sequence[CallPa
                 without_graph=_WITHOUT_GRAPH,
                 tables=[Section(columns=table[0], rows=table[1:]) for table in item.tables],
             )
-            for item in view.explanations
+            for item in shown.explanations
         ],
-    ).html(tool_version=tool_version)
+    ).html(tool_version=made.comparison.candidate.tool_version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,6 +30,7 @@ from cachegrind_bench.render.table import without_empty
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.explain import Details
+    from cachegrind_bench.compare.explained import Explained
     from cachegrind_bench.compare.lines import LineDelta
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Result
@@ -89,22 +90,17 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     without_base: bool
 
 
-def view(
-    comparison: Comparison,
-    details: Mapping[str, Details],
-    *,
-    rows: int,
-    names: tuple[str, str],
-    explained: Sequence[str] = (),
-    root: str = "",
-) -> View:
-    """Make the view: the first `rows` benchmarks (0: all), `details` by id, `explained` of them at length.
+def headline(made: Explained) -> str:
+    """Return the verdict in one line."""
+    return plain(words.headline(made.comparison, made.details))
 
-    `names` are what the user calls base and candidate; files below `root` are shown relative to it.
-    """
-    shown = comparison.differences[:rows] if rows else comparison.differences
+
+def view(made: Explained, *, whole: bool = False) -> View:
+    """Make the view; if `whole`, with all benchmarks."""
+    comparison, details, root = made.comparison, made.details, made.root
+    shown = comparison.differences[: None if whole else made.rows or None]
     by_id = {item.id: item for item in comparison.differences}
-    sides = (("base", names[0], comparison.base), ("candidate", names[1], comparison.candidate))
+    sides = (("base", made.names[0], comparison.base), ("candidate", made.names[1], comparison.candidate))
     table = [_row(item, comparison, details.get(item.id), root) for item in shown]
     columns, *cells = without_empty([_columns(comparison), *(row.cells for row in table)], (_MARGIN,))
     return View(
@@ -118,7 +114,7 @@ def view(
         rows=tuple(replace(row, cells=texts) for row, texts in zip(table, cells, strict=True)),
         left_out=words.numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
         explanations=tuple(
-            _explanation(by_id[name], comparison, details[name], root) for name in explained if name in details
+            _explanation(by_id[name], comparison, details[name], root) for name in made.at_length if name in details
         ),
         without_base=comparison.without_base,
     )

@@ -14,11 +14,12 @@ from cachegrind_bench.ci.artifact import MOST_SENT, RESULT, RESULTS, unpack
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.codec import ResultFile
-from cachegrind_bench.usecases.comparison import InMemory, Report, Side
+from cachegrind_bench.usecases.comparison import InMemory, Side
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
     from cachegrind_bench.ci.github import Client
+    from cachegrind_bench.compare.explained import Explained
     from cachegrind_bench.vcs.revisions import Repository
 
 # Artifacts of the same name that are looked through: those of a few weeks of a busy repository.
@@ -89,7 +90,7 @@ def _fetched(repository: Repository, sha: str) -> str:
     return found
 
 
-def unexplained(made: Report) -> bool:
+def unexplained(made: Explained) -> bool:
     """Return whether something moved and it is not known in which function, or allocations of the base would be."""
     return any(
         (item.change is not None and item.state is not State.UNCHANGED and item.id not in made.details)

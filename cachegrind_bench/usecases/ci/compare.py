@@ -13,24 +13,26 @@ from cachegrind_bench.ci.artifact import BASE, PAGE, RESULT
 from cachegrind_bench.compare.verdict import Gates, State, deciding
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.codec import encode
+from cachegrind_bench.render.comparison import github, html, markdown, table
+from cachegrind_bench.render.comparison.view import headline, view
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.usecases.ci.base import base_commit, unexplained, with_profiles
 from cachegrind_bench.usecases.ci.job import REPORT, Job, Verdict
 from cachegrind_bench.usecases.ci.reproduce import Measured, again, failures
-from cachegrind_bench.usecases.comparison import Report, ReportOptions, Side, compared, same_program
+from cachegrind_bench.usecases.comparison import ReportOptions, Side, compared, same_program
 from cachegrind_bench.usecases.comparison_inputs import Sides, no_side, resolve
 from cachegrind_bench.usecases.result_files import read_result
 from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
+    from cachegrind_bench.compare.explained import Explained
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices
 
 # Room for a comment's mark.
 _ROOM = 200
-_MOST_CHARACTERS = 60_000
 
 
 class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,41 +60,40 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     def wanted(name: str) -> bool:
         return known is None or name in known
 
-    page = None if base.missing else job.data / PAGE
-    shown = ReportOptions(rows=50, root=str(top_folder(job.cwd) or job.cwd), git=job.repository, html=page)
+    shown = ReportOptions(rows=50, root=str(top_folder(job.cwd) or job.cwd), git=job.repository)
     made = compared(base, candidate, request.gates, shown, wanted=wanted)
     if job.token and request.artifact and unexplained(made):
         base = with_profiles(base, job.client(), request.artifact)
         made = compared(base, candidate, request.gates, shown, wanted=wanted)
     twice = same_program(made.comparison) if job.event.run is None and request.baseline == "ab" else ()
     made = made.with_remarks((*base.remarks, *twice, *candidate.remarks))
-    shown.write_files(made)
     if not base.missing:
+        write_atomic(job.data / PAGE, html.page(made).encode(), in_place=True)
         whole = base.file.whole()
         benchmarks = tuple(item for item in whole.benchmarks if wanted(item.id))
         write_atomic(job.data / BASE, encode(replace(whole, benchmarks=benchmarks)))
     end = failures(made.comparison) + again(job, made.comparison, request.measured)
-    text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM - len(end)) + end
+    text = markdown.render(view(made), most=markdown.MOST_CHARACTERS - _ROOM - len(end)) + end
     write_atomic(job.folder / REPORT, text.encode())
     job.runner.add_summary(text)
     code = made.exit_code(require_baseline=request.require_baseline)
-    headline = made.headline().strip()
+    verdict = headline(made)
     if missing is not None:
         job.runner.annotate("error", missing)
-        code, headline = code or MeasurementError.exit_code, f"{headline}; {missing}"
-    job.write_verdict(Verdict(headline=headline, code=code, changed=made.changed or missing is not None))
+        code, verdict = code or MeasurementError.exit_code, f"{verdict}; {missing}"
+    job.write_verdict(Verdict(headline=verdict, code=code, changed=made.changed or missing is not None))
     job.runner.set_outputs(_outputs(made, base, job))
     with job.runner.group("The comparison"):
-        job.runner.write(made.text("table"))
+        job.runner.write(table.render(view(made)))
     if job.event.run is None:  # else the job that measured has reported it
         _annotate(job, made, base, twice, required=request.require_baseline)
 
 
-def _annotate(job: Job, made: Report, base: Side, twice: Sequence[str], *, required: bool) -> None:
+def _annotate(job: Job, made: Explained, base: Side, twice: Sequence[str], *, required: bool) -> None:
     """Annotate the job with what matters. A green job may not hide that nothing was compared."""
     commit = made.comparison.candidate.commit
     accepted = job.event.accepts(None if commit is None else commit.sha)
-    text = made.text("github", brief=True)
+    text = github.render(view(made, whole=True), brief=True)
     if accepted:  # no regression fails this job
         text = re.sub("^::error title=regression", "::warning title=regression", text, flags=re.MULTILINE)
     job.runner.write(text)
@@ -141,7 +142,7 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
     return sides.nearest(name, sha, result)
 
 
-def _outputs(made: Report, base: Side, job: Job) -> dict[str, str]:
+def _outputs(made: Explained, base: Side, job: Job) -> dict[str, str]:
     """Return the outputs of the action."""
     comparison = made.comparison
     counts = comparison.count()

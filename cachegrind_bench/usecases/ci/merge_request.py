@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.ci.gitlab import Client, MergeRequest, read_merge_request
 from cachegrind_bench.ci.posts import marker, post
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.render.comparison import markdown
+from cachegrind_bench.render.comparison.view import view
 from cachegrind_bench.usecases.ci.report import ALWAYS, NEVER
 from cachegrind_bench.usecases.ci.reproduce import failures
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.explained import Explained
     from cachegrind_bench.usecases import Notices
-    from cachegrind_bench.usecases.comparison import Report
 
 
 def comment(
-    environ: Mapping[str, str], token: str | None, when: str, compare: Callable[[], Report], notices: Notices
+    environ: Mapping[str, str], token: str | None, when: str, compare: Callable[[], Explained], notices: Notices
 ) -> None:
     """Call `compare`, and comment what it returns on the merge request of this job, or update the comment there is.
 
@@ -44,7 +46,7 @@ def comment(
     notices.note(f"comment on merge request {place.number}: {outcome.value}")
 
 
-def _text(made: Report, place: MergeRequest) -> str:
+def _text(made: Explained, place: MergeRequest) -> str:
     safe = re.fullmatch(r"https?://[\w.:/-]+", place.url, re.ASCII)
     link = f"\n[the pipeline]({place.url})\n" if safe else ""
-    return made.text("markdown") + failures(made.comparison) + link
+    return markdown.render(view(made)) + failures(made.comparison) + link
