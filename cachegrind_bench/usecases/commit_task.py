@@ -81,6 +81,18 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     unsealed: Mapping[str, str]
 
 
+def difference(one: Machine, other: Machine) -> str:
+    """Return in which fields two machines differ."""
+    names = [
+        name
+        for name in sorted(one.fields.keys() | other.fields.keys())
+        if one.fields.get(name) != other.fields.get(name)
+    ]
+    return ", ".join(
+        f"{name} is {other.fields.get(name, 'unknown')}, not {one.fields.get(name, 'unknown')}" for name in names
+    )
+
+
 def measure(order: Order, waiting: Waiting | None = None) -> Answer:
     """Measure a commit here; `waiting` says what of git is waited for. A commit that cannot be measured is an answer, too."""
     said = list[str]()

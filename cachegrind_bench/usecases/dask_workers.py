@@ -28,9 +28,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 from cachegrind_bench.model.text import some
-from cachegrind_bench.usecases.commit_task import Answer, Machine, Order, describe, measure
+from cachegrind_bench.usecases.commit_task import Answer, Machine, Order, describe, difference, measure
 from cachegrind_bench.usecases.executors import Workforce
-from cachegrind_bench.usecases.fleet import difference
 from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.usecases.worktrees import NOT_FOR_RUN
 from cachegrind_bench.vcs.git import Git

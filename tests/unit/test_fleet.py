@@ -13,6 +13,7 @@ from unittest.mock import MagicMock
 import msgspec
 import pytest
 
+from cachegrind_bench.cli.fleet import report_of
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.result import Environment
@@ -21,7 +22,6 @@ from cachegrind_bench.usecases.backfill import Work
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order
 from cachegrind_bench.usecases.dask_workers import connected
 from cachegrind_bench.usecases.executors import Workforce
-from cachegrind_bench.usecases.fleet import report
 from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.spread import measured_by
@@ -47,7 +47,7 @@ def machine(valgrind: str, **unsealed: str) -> Machine:
 
 def test_workers_are_in_sets_that_measure_alike_the_largest_first() -> None:
     found = {"a": machine("3.24"), "b": machine("3.19", place="not root", scheduling="busy"), "c": machine("3.19")}
-    said = report({**found, "d": "Valgrind was not found on PATH"}, {"a": 2, "b": 4})
+    said = report_of({**found, "d": "Valgrind was not found on PATH"}, {"a": 2, "b": 4})
     assert said.title == "4 workers: 2 and 1 measure alike"
     (section,) = said.sections
     assert [row[:2] for row in section.rows] == [("1", "b"), ("1", "c"), ("2", "a")]
@@ -60,7 +60,7 @@ def test_workers_are_in_sets_that_measure_alike_the_largest_first() -> None:
 
 
 def test_a_fleet_that_cannot_measure_has_no_table() -> None:
-    said = report({"d": "Valgrind was not found on PATH"}, {})
+    said = report_of({"d": "Valgrind was not found on PATH"}, {})
     assert (said.title, said.sections) == ("1 worker: none can measure", ())
 
 
