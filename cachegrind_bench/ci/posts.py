@@ -1,7 +1,7 @@
 """What is kept up to date on GitHub and GitLab: the one comment under a pull or merge request, and an issue for each finding of the trend report.
 
-Knows findings and what is ours; must not know how findings were found, or what the comment says. Ours is what carries our mark
-and our token's name: anyone can write the mark. A person's own words in an issue, its comments, are left alone; one that a person
+Knows what is ours; must not know how findings were found, or what the texts say. Ours is what carries our mark and our token's
+name: anyone can write the mark. A person's own words in an issue, its comments, are left alone; one that a person
 closed stays closed, as that is an answer too.
 """
 
@@ -16,10 +16,6 @@ from typing import TypeVar
 import msgspec
 
 from cachegrind_bench.ci.github import LONGEST_BODY, ApiError, Client, Comment, Issue, Thread
-from cachegrind_bench.history.values import Finding, Kind, State
-from cachegrind_bench.model.text import plain, shortened
-from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.render.trend import words
 
 Post = TypeVar("Post", Comment, Issue)
 
@@ -27,10 +23,6 @@ _GONE = 404
 LABEL = "cg-bench"
 # A first report, or a bad night, may find hundreds; what is left out is opened by a later one.
 MOST_NEW = 10
-_MOST_SUSPECTS = 20
-_LONGEST_TITLE = 200
-_WORTH = frozenset({Kind.REGRESSION, Kind.CREEP})
-_ALIVE = frozenset({State.NEW, State.OPEN})
 _MARK = re.compile(r"<!-- cg-bench:finding:([0-9a-f]{12})(:over)? -->")
 
 
@@ -105,6 +97,21 @@ def _own(wrote: Client | Thread, marked: list[Post]) -> list[Post]:
     return [item for item in marked if is_by(item.author, login)]
 
 
+class Topic(msgspec.Struct, frozen=True, kw_only=True):
+    """The issue of a finding, whose id is `finding`: open while that is `alive`, and opened only if it is `worth` one."""
+
+    finding: str
+    title: str
+    text: str
+    alive: bool
+    worth: bool
+
+    def body(self, page: str) -> str:
+        """Return the text with the address of the report, and our mark."""
+        mark = f"<!-- cg-bench:finding:{self.finding}{'' if self.alive else ':over'} -->"
+        return f"{self.text}\n\n[The last report]({page})\n\n{mark}"[:LONGEST_BODY]
+
+
 class Update(msgspec.Struct, frozen=True, kw_only=True):
     """How many issues were opened, updated and closed, and how many findings wait for the next report."""
 
@@ -119,8 +126,8 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.opened} opened, {self.updated} updated, {self.closed} closed{more}"
 
 
-def update(client: Client, findings: Sequence[Finding], *, page: str, complete: bool = True) -> Update:
-    """Bring the issues up to date with these findings; `page` is the address of the report. ApiError.
+def update(client: Client, topics: Sequence[Topic], *, page: str, complete: bool = True) -> Update:
+    """Bring the issues up to date with these topics; `page` is the address of the report. ApiError.
 
     Issues of findings that are gone, as of a benchmark that was removed, are closed, unless the report is not `complete`.
     """
@@ -134,25 +141,24 @@ def update(client: Client, findings: Sequence[Finding], *, page: str, complete: 
             is_open=False,
         )
     closed = len(doubles)
-    for finding in findings:
-        issue = known.get(finding.id)
-        alive = finding.state in _ALIVE
+    for topic in topics:
+        issue, body = known.get(topic.finding), topic.body(page)
         if issue is None:
-            if not (alive and finding.confirmed and finding.kind in _WORTH):
+            if not topic.worth:
                 continue
             if opened == MOST_NEW:
                 waiting += 1
                 continue
-            client.add_issue(_title(finding), _body(finding, page), LABEL)
+            client.add_issue(topic.title, body, LABEL)
             opened += 1
-        elif not alive and issue.open:
-            client.edit_issue(issue.number, title=_title(finding), body=_body(finding, page), is_open=False)
+        elif not topic.alive and issue.open:
+            client.edit_issue(issue.number, title=topic.title, body=body, is_open=False)
             closed += 1
-        elif alive and (_told(issue.body) != _told(_body(finding, page)) if issue.open else _is_over(issue)):
+        elif topic.alive and (_told(issue.body) != _told(body) if issue.open else _is_over(issue)):
             # Where it is closed, we closed it, and it is back.
-            client.edit_issue(issue.number, title=_title(finding), body=_body(finding, page), is_open=True)
+            client.edit_issue(issue.number, title=topic.title, body=body, is_open=True)
             updated += 1
-    names = {finding.id for finding in findings}
+    names = {topic.finding for topic in topics}
     gone = [issue for name, issue in known.items() if complete and name not in names and issue.open]
     why = f"No longer in [the report]({page}): what it was about is not measured any more."
     for issue in gone:
@@ -179,33 +185,6 @@ def _known(client: Client) -> tuple[dict[str, Issue], list[Issue]]:
 def _is_over(issue: Issue) -> bool:
     match = _MARK.search(issue.body)
     return match is not None and match[2] is not None
-
-
-def _title(finding: Finding) -> str:
-    # A title is text, yet @name in it would still call somebody.
-    title = plain(f"{finding.benchmark}{words.size(finding)}: {finding.kind.value}").replace("@", "@\u200b")
-    return shortened(title, _LONGEST_TITLE)
-
-
-def _body(finding: Finding, page: str) -> str:
-    blame = words.blame(finding, _MOST_SUSPECTS)
-    over = finding.state not in _ALIVE
-    story = ", ".join(map(escape, (words.kind(finding), words.story(finding), blame.words)))
-    lines = [
-        f"**{escape(shortened(plain(finding.benchmark), _LONGEST_TITLE))}**: {story}",
-        "",
-        # A commit's id by itself becomes a link.
-        *(f"- {sha}" for sha in blame.commits if re.fullmatch(r"[0-9a-f]{40,64}", sha)),
-        *([f"- and {blame.more} more"] if blame.more else []),
-    ]
-    if blame.bisectable and not over:
-        lines += ["", f"`cg-bench bisect {finding.id}` narrows them down."]
-    if finding.recovered_sha is not None:
-        lines += ["", f"{words.ended(finding).capitalize()} {finding.recovered_sha[:64]}."]
-    if finding.reason is not None:
-        lines += ["", f"Accepted: {escape(shortened(plain(finding.reason), 500))}"]
-    lines += ["", f"[The last report]({page})", "", f"<!-- cg-bench:finding:{finding.id}{':over' if over else ''} -->"]
-    return "\n".join(lines)[:LONGEST_BODY]
 
 
 def _told(body: str) -> str:

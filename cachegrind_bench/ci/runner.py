@@ -15,7 +15,6 @@ import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import plain
-from cachegrind_bench.render.comparison.github import command
 
 # GitHub refuses a step's summary of more than 1 MiB as a whole.
 _MOST_SUMMARY = 1_000_000
@@ -31,10 +30,6 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     def say(self, text: str) -> None:
         """Write a line to the log in which GitHub sees no command."""
         self.write(f"cg-bench: {harmless(plain(text))}\n")
-
-    def annotate(self, level: str, message: str) -> None:
-        """Write an annotation: a `notice`, `warning` or `error` that GitHub shows with the job."""
-        self.write(command(level, "cg-bench", plain(message)))
 
     @contextmanager
     def unheard(self) -> Generator[None]:

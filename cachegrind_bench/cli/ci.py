@@ -104,7 +104,7 @@ class _Steps(Group):
             error.message = harmless(error.message)
             text = error.message if error.hint is None else f"{error.message} ({error.hint})"
             try:
-                _runner().annotate("error", text)
+                job.annotate(_runner(), "error", text)
                 _runner().add_summary(f"### 💥 {escape(plain(text))}")
             except CgBenchError as second:  # must not hide the first, nor its exit code
                 output.NOTICES.warn(second.message)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cachegrind_bench.ci.github import ApiError, Client, Patience
 from cachegrind_bench.ci.posts import LABEL, MOST_NEW, Update, update
 from cachegrind_bench.history.values import Finding, Kind, State
+from cachegrind_bench.usecases.ci.topics import topic
 from tests.github_stub import BOT, LONGEST_BODY, Issue, Stub, Token
 from tests.unit.samples import HOSTILE
 
@@ -53,7 +54,7 @@ def finding(number: int = 1, **changes: Any) -> Finding:
 
 
 def updated(stub: Stub, *findings: Finding, page: str = PAGE, **more: Any) -> Update:
-    return update(client(stub), findings, page=page, **more)
+    return update(client(stub), [*map(topic, findings)], page=page, **more)
 
 
 def issues(stub: Stub) -> list[Issue]:
@@ -301,7 +302,7 @@ def test_a_suspect_that_is_not_a_commit_is_left_out(stub: Stub) -> None:
 
 def test_a_token_that_may_only_read_opens_nothing_and_that_is_an_error(stub: Stub) -> None:
     with pytest.raises(ApiError) as caught:
-        update(client(stub, "re4der"), [finding()], page=PAGE)
+        update(client(stub, "re4der"), [topic(finding())], page=PAGE)
     assert (caught.value.status, issues(stub)) == (403, [])
 
 

@@ -17,7 +17,7 @@ from cachegrind_bench.render.comparison import github, html, markdown, table
 from cachegrind_bench.render.comparison.view import headline, view
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.usecases.ci.base import base_commit, unexplained, with_profiles
-from cachegrind_bench.usecases.ci.job import REPORT, Job, Verdict
+from cachegrind_bench.usecases.ci.job import REPORT, Job, Verdict, annotate
 from cachegrind_bench.usecases.ci.reproduce import Measured, again, failures
 from cachegrind_bench.usecases.comparison import ReportOptions, Side, compared, same_program
 from cachegrind_bench.usecases.comparison_inputs import Sides, no_side, resolve
@@ -79,7 +79,7 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     code = made.exit_code(require_baseline=request.require_baseline)
     verdict = headline(made)
     if missing is not None:
-        job.runner.annotate("error", missing)
+        annotate(job.runner, "error", missing)
         code, verdict = code or MeasurementError.exit_code, f"{verdict}; {missing}"
     job.write_verdict(Verdict(headline=verdict, code=code, changed=made.changed or missing is not None))
     job.runner.set_outputs(_outputs(made, base, job))
@@ -99,9 +99,9 @@ def _annotate(job: Job, made: Explained, base: Side, twice: Sequence[str], *, re
     job.runner.write(text)
     if base.missing:
         fails = required and not accepted
-        job.runner.annotate("error" if fails else "warning", base.remarks[0] + " (require-baseline: true)" * fails)
+        annotate(job.runner, "error" if fails else "warning", base.remarks[0] + " (require-baseline: true)" * fails)
     for remark in twice:
-        job.runner.annotate("warning", remark)
+        annotate(job.runner, "warning", remark)
 
 
 def _called(event: Event) -> str:

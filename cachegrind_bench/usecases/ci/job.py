@@ -21,7 +21,8 @@ from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner import Runner, add_token
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.parsing import parse
-from cachegrind_bench.model.text import shortened
+from cachegrind_bench.model.text import plain, shortened
+from cachegrind_bench.render.comparison.github import command
 from cachegrind_bench.startup.exchange import ITERATIONS
 from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.base import commit_to_measure
@@ -148,6 +149,11 @@ def command_words(text: str | None, identity: str | None) -> list[str]:
     return [*(["--id", identity] if identity else []), "--", *shlex.split(text)]
 
 
+def annotate(runner: Runner, level: str, message: str) -> None:
+    """Write an annotation: a `notice`, `warning` or `error` that GitHub shows with the job."""
+    runner.write(command(level, "cg-bench", plain(message)))
+
+
 def use_token(runner: Runner, event: Event, token: str | None) -> None:
     """Let git, in this process and those it starts, use the token; what it fetches may be private."""
     for name in _TOKENS:
@@ -175,7 +181,7 @@ def plan_job(runner: Runner, request: PlanRequest, cwd: Path) -> None:
     event = read_event(runner.environ)
     made = plan(event, Mode(request.mode), shard=bool(request.shard), store=request.open_store is not None)
     if made.notice:
-        runner.annotate("notice", made.notice)
+        annotate(runner, "notice", made.notice)
     directory = _directory(request.config, cwd)
     base = ""
     if made.measure and made.compare and request.baseline == "ab":

@@ -10,7 +10,8 @@ from cachegrind_bench.ci.artifact import MOST_SENT, RESULT, unpack
 from cachegrind_bench.ci.posts import marker, post, update
 from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.store.durable import store_errors, write_atomic
-from cachegrind_bench.usecases.ci.job import REPORT, Job
+from cachegrind_bench.usecases.ci.job import REPORT, Job, annotate
+from cachegrind_bench.usecases.ci.topics import topic
 from cachegrind_bench.usecases.result_files import read_regular
 from cachegrind_bench.usecases.stored_runs import Runs
 from cachegrind_bench.usecases.trend import reported_findings
@@ -49,7 +50,7 @@ def comment(job: Job, when: str, artifact: str) -> None:
     except CgBenchError as error:
         if event.run is not None:  # here the comment is all there is to do
             raise
-        job.runner.annotate("warning", f"no comment: {error.message} ({error.hint or 'the summary has the report'})")
+        annotate(job.runner, "warning", f"no comment: {error.message} ({error.hint or 'the summary has the report'})")
         return
     job.runner.say(f"comment under pull request {number}: {outcome.value}")
 
@@ -60,7 +61,7 @@ def store(job: Job, history: Store, words: Sequence[str], notices: Notices) -> N
     _check_commit(job, result)
     missing = job.missing()
     if missing is not None:
-        job.runner.annotate("warning", f"stored, but {missing}")
+        annotate(job.runner, "warning", f"stored, but {missing}")
     _check_others(job, result, history, notices)
     status, why, _ = job.run(["history", "add", *words, str(job.data / RESULT)])
     if status != 0:
@@ -91,8 +92,8 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
         content = read_regular(files["json"])
         # A history that could not be read would look like one in which nothing is wrong.
         complete = bool(json.loads(content)["benchmarks"]) and status == 0
-        found = reported_findings(content, path=str(files["json"]))
-        job.runner.say(f"issues: {update(job.client(), found, page=job.event.run_url, complete=complete)}")
+        topics = [*map(topic, reported_findings(content, path=str(files["json"])))]
+        job.runner.say(f"issues: {update(job.client(), topics, page=job.event.run_url, complete=complete)}")
     if status != 0:
         raise UsageError("some of the history cannot be read, and is not in the report", hint="the log names it")
 
@@ -123,7 +124,7 @@ def _pull_of_measuring_run(job: Job, run: MeasuringRun, api: Client) -> int | No
     why = "no open pull request has the commit that was measured: it was closed, or has a newer one"
     if found:
         why = f"{len(found)} pull requests have this commit, and it is not known which was measured"
-    job.runner.annotate("notice", f"no comment: {why}")
+    annotate(job.runner, "notice", f"no comment: {why}")
     return None
 
 
@@ -139,8 +140,10 @@ def _last_report(job: Job, artifact: str) -> Path | None:
             return None
         files = unpack(api.download(last, MOST_SENT), last.name, allowed)
     except CgBenchError as error:
-        job.runner.annotate(
-            "warning", f"the last report cannot be read, so its findings are reported as new again: {error.message}"
+        annotate(
+            job.runner,
+            "warning",
+            f"the last report cannot be read, so its findings are reported as new again: {error.message}",
         )
         return None
     path = job.folder / _LAST
@@ -158,7 +161,8 @@ def _check_others(job: Job, result: Result, history: Store, notices: Notices) ->
     measured = ((point, counts.get((point.id, point.key))) for point in known if point.counts is not None)
     other = sorted({point.id for point, mine in measured if mine not in (None, point.counts)})
     if other:
-        job.runner.annotate(
+        annotate(
+            job.runner,
             "warning",
             f"this commit is stored already with other counts of {', '.join(other[:5])}: if a matrix measures several programs "
             "under one name, give each an id or a store of its own; if it is one program, 'cg-bench verify' finds what differs",
@@ -171,13 +175,14 @@ def _check_commit(job: Job, result: Result) -> None:
     wanted = event.sha if event.run is None else event.run.head_sha
     commit = result.commit
     if commit is None:
-        job.runner.annotate(
-            "warning", "stored without a commit, so in no report: was the job's folder not a git checkout?"
+        annotate(
+            job.runner, "warning", "stored without a commit, so in no report: was the job's folder not a git checkout?"
         )
     elif commit.sha != wanted:
         raise UsageError(f"the result is of commit {commit.sha[:12]}, and the job is for {wanted[:12]}: not stored")
     elif commit.dirty:
-        job.runner.annotate(
+        annotate(
+            job.runner,
             "warning",
             "stored, but in no report and never a baseline: building changed files that git tracks ('git diff' shows them)",
         )
