@@ -10,7 +10,7 @@ from cachegrind_bench.cli import output, show
 from cachegrind_bench.cli.help import Group
 from cachegrind_bench.cli.options import format_option, size_limit_option, working_directory
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
-from cachegrind_bench.model.result import Result, Status
+from cachegrind_bench.model.result import Result
 from cachegrind_bench.model.text import counted, some
 from cachegrind_bench.store.baselines import Baselines
 from cachegrind_bench.usecases.comparison_inputs import resolve
@@ -105,8 +105,7 @@ def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
     after = opened.result
     if not after.benchmarks:
         raise UsageError(f"{source} has no benchmarks")
-    failed = [item.id for item in after.benchmarks if item.status is not Status.OK]
-    if failed:
+    if failed := after.failed:
         raise MeasurementError(
             f"{source} holds {counted(len(failed), 'failed benchmark')}: {some(failed, _SHOWN)}",
             hint="the baseline is unchanged; measure again when they work",

@@ -97,10 +97,8 @@ def command(**options: Any) -> int:
     them, or the id that is made from the command. --prepare runs once more than in 'run', at the start: it may build the
     program. In a suite, only benchmarks that are also in the base are measured; they are compared by id.
     """
-    from cachegrind_bench.model.codec import encode
     from cachegrind_bench.render.comparison.view import headline
     from cachegrind_bench.usecases.evidence import Evidence
-    from cachegrind_bench.usecases.saving import left_if_unwritten
 
     suite = is_suite(options)
     with _of_this_commit():
@@ -124,8 +122,7 @@ def command(**options: Any) -> int:
     if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
         code = MeasurementError.exit_code  # it lies with this commit; another may do
     try:
-        with left_if_unwritten(request.cwd, whole := after.file.whole()):
-            output.write_file(options["output"], encode(whole))
+        output.write_result(options["output"], after.file.whole(), request.cwd)
         write = partial(output.write_beside, options["output"])
         if (
             options["quiet"] and not typed("form") and shown.form == "table"

@@ -24,7 +24,6 @@ from cachegrind_bench.cli.options import (
     struct_of,
     typed,
 )
-from cachegrind_bench.errors import MeasurementError
 
 _EPILOG = """\b
 Sizes are a range, as 1000..64000x2 or 10..50+10, or a list, as 1000,2000,4000,8000: four at least, ascending. Each is
@@ -62,13 +61,11 @@ _size_options = options_group(
 def command(**options: Any) -> int:
     """Measure a command with several sizes of its input, and report how its cost grows: as a whole, and by function."""
     from cachegrind_bench.compare.growth import growth_change
-    from cachegrind_bench.model.codec import encode
     from cachegrind_bench.model.sizes import class_of, sizes_of
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.comparison import InMemory, growths_in
     from cachegrind_bench.usecases.growth import sized_specs
-    from cachegrind_bench.usecases.saving import left_if_unwritten
     from cachegrind_bench.usecases.selection import Selection
     from cachegrind_bench.usecases.suite import SuiteRequest, measure_suite
 
@@ -82,18 +79,13 @@ def command(**options: Any) -> int:
     show = partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
     selection = Selection(specs=specs, partial=False, info={})
     run = measure_suite(request, selection, each.cwd, Baselines.find(each.cwd).store, show)
-    with left_if_unwritten(each.cwd, run.result):
-        output.write_file(options["output"], encode(run.result))
+    output.write_result(options["output"], run.result, each.cwd)
     found = growths_in(InMemory(run.result))
     if not options["quiet"] or typed("form"):
         form, color = options["form"], options["color"]
         text = output.report_text(run.result, form, [], color, growth=found.values(), root=project_root())
         output.write_beside(options["output"], text)
-    if run.outcome.interrupted:
-        raise KeyboardInterrupt
-    if not run.whole:
-        return MeasurementError.exit_code
-    return int(any(growth_change(None, item).exceeds is not None for item in found.values()))
+    return run.exit_code() or int(any(growth_change(None, item).exceeds is not None for item in found.values()))
 
 
 def _scale(bound: Any, predict: int | None, group: str, size: int) -> Any:

@@ -55,7 +55,6 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
 
 def _report(files: Sequence[ResultFile]) -> str:
     """Return one line for each file."""
-    from cachegrind_bench.model.result import Status
     from cachegrind_bench.model.text import counted, plain
     from cachegrind_bench.suite.merge import missing_from
 
@@ -63,7 +62,7 @@ def _report(files: Sequence[ResultFile]) -> str:
     lines: list[str] = []
     for file in files:
         benchmarks = file.result.benchmarks
-        failed = sum(item.status is not Status.OK for item in benchmarks)
+        failed = len(file.result.failed)
         again = len(known.intersection(item.id for item in benchmarks))
         known.update(item.id for item in benchmarks)
         parts = [counted(len(benchmarks), "benchmark")]

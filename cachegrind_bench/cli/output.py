@@ -130,6 +130,15 @@ def write_file(name: str | None, data: bytes) -> None:
         write_atomic(Path(name), data, in_place=True)
 
 
+def write_result(name: str | None, result: Result, cwd: Path) -> None:
+    """Write a result as `write_file` does. If it cannot be written, keep it in the project of `cwd`, as the error says."""
+    from cachegrind_bench.model.codec import encode
+    from cachegrind_bench.usecases.saving import left_if_unwritten
+
+    with left_if_unwritten(cwd, result):
+        write_file(name, encode(result))
+
+
 def write_beside(name: str | None, text: str) -> None:
     """Write a report to stdout, or to stderr where a result went to stdout (as `name` says)."""
     (write_error if name == "-" else write)(text)

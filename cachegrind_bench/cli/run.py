@@ -39,7 +39,7 @@ from cachegrind_bench.cli.options import (
     typed_words,
     with_profile_option,
 )
-from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
@@ -230,11 +230,10 @@ def _run_suite(options: dict[str, Any]) -> int:
         )
 
     targets.deliver(run.result, report, run)
-    if run.outcome.interrupted:
-        raise KeyboardInterrupt
-    if run.outcome.skipped and not run.result.benchmarks and not run.whole:
+    code = run.exit_code()
+    if code and run.outcome.skipped and not run.result.benchmarks:
         output.write_error("cg-bench: nothing was measured: every benchmark skips itself\n")
-    return 0 if run.whole else MeasurementError.exit_code
+    return code
 
 
 def _gates(specs: Sequence[BenchmarkSpec] = ()) -> Gates:
@@ -295,8 +294,8 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
     def _report(self, report: Callable[[], str], run: SuiteRun | None) -> None:
         if not self.notices.quiet or self.is_asked_for:
             output.write_beside(self.output, report())
-        elif run is not None and run.failed:
-            failed, count = run.failed, len(run.result.benchmarks)
+        elif run is not None and run.result.failed:
+            failed, count = run.result.failed, len(run.result.benchmarks)
             output.write_error(f"cg-bench: {len(failed)} of {count} benchmarks failed: {', '.join(failed)}\n")
 
 

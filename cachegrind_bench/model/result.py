@@ -176,6 +176,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     env: Environment
     benchmarks: tuple[Benchmark, ...]
 
+    @property
+    def failed(self) -> list[str]:
+        """The ids of the benchmarks that failed."""
+        return [item.id for item in self.benchmarks if item.status is not Status.OK]
+
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One benchmark in one run."""

@@ -17,11 +17,12 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench._version import __version__
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.engine.kept_numbers import keeping
 from cachegrind_bench.interruption import Cancel, uninterrupted
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.model.metrics import CostModel
-from cachegrind_bench.model.result import Result, Status
+from cachegrind_bench.model.result import Result
 from cachegrind_bench.model.text import grouped
 from cachegrind_bench.startup.exchange import RESULTS
 from cachegrind_bench.store.timings import read_iterations, read_timings, write_timings
@@ -83,15 +84,16 @@ class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
     reused: frozenset[str]
 
     @property
-    def failed(self) -> list[str]:
-        """The ids of the benchmarks that failed."""
-        return [item.id for item in self.result.benchmarks if item.status is not Status.OK]
-
-    @property
     def whole(self) -> bool:
         """Whether all were measured but some that were skipped, and none failed; of a shard, all may be skipped."""
         nothing = self.outcome.skipped and not self.result.benchmarks and SHARD_PLAN not in self.result.env.info
-        return not (self.failed or self.outcome.unfinished or nothing)
+        return not (self.result.failed or self.outcome.unfinished or nothing)
+
+    def exit_code(self) -> int:
+        """Return the exit code. KeyboardInterrupt if that ended it."""
+        if self.outcome.interrupted:
+            raise KeyboardInterrupt
+        return 0 if self.whole else MeasurementError.exit_code
 
 
 def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store: Path, show: Show) -> SuiteRun:

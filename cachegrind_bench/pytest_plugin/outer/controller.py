@@ -23,7 +23,7 @@ from cachegrind_bench.harness.pytest_session.request import Collected, Item, Pyt
 from cachegrind_bench.harness.pytest_session.session import Relay, run
 from cachegrind_bench.hermetic.environment import held_back
 from cachegrind_bench.interruption import interrupt, is_postponed
-from cachegrind_bench.model.result import Result, Status
+from cachegrind_bench.model.result import Result
 from cachegrind_bench.model.text import counted
 from cachegrind_bench.pytest_plugin.outer.collection import NOTICE, collected, keep_benchmarks, prepare, this_python
 from cachegrind_bench.pytest_plugin.outer.options import Asked, settings
@@ -236,7 +236,7 @@ class Controller:
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """End in 1 where a benchmark regressed, or has no counts although its test passed; in 5 where all were skipped."""
-        unmeasured = self._result is not None and any(item.status is not Status.OK for item in self._result.benchmarks)
+        unmeasured = self._result is not None and self._result.failed
         if (unmeasured or self._regressed) and not session.exitstatus:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif self._result is not None and not self._result.benchmarks and not session.exitstatus:

@@ -250,8 +250,7 @@ def gate(job: Job, hold: Hold) -> int:
         found = job.verdict()
         job.runner.say(found.headline)
         return found.code
-    failed = [item.id for item in result.benchmarks if item.counts is None]
-    missing = job.missing()
+    failed, missing = result.failed, job.missing()
     if not failed and missing is None:
         return 0
     message = missing or f"{len(failed)} of the benchmarks failed: {', '.join(failed[:5])}"

@@ -12,8 +12,9 @@ import msgspec
 from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, RESULTS, unpack
 from cachegrind_bench.ci.plan import Keep
 from cachegrind_bench.ci.runner import harmless
+from cachegrind_bench.compare.explained import FINE, REGRESSION
 from cachegrind_bench.config.command import shell_sign
-from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.errors import FileFormatError, MeasurementError, NotComparableError, UsageError
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.store.durable import write_atomic
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.ci.github import Artifact
 
-_ENDED_WELL = (0, MeasurementError.exit_code)  # 4: some benchmarks failed, which the result says
-_COMPARED = (0, 1, 3, MeasurementError.exit_code)
+_ENDED_WELL = (FINE, MeasurementError.exit_code)  # 4: some benchmarks failed, which the result says
+_COMPARED = (FINE, REGRESSION, NotComparableError.exit_code, MeasurementError.exit_code)
 _MOST_ARTIFACTS = 256  # as many jobs as a matrix may have
 _MOST_BYTES = 100_000_000  # unpacked, of all; hostile JSON takes many times as much memory
 
