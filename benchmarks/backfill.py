@@ -33,7 +33,6 @@ from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, Counts
 from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result, Run, Score
 from cachegrind_bench.store.files import FileStore
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.backfill import BackfillRequest, Past, Work
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order
 from cachegrind_bench.usecases.executors import Workforce
@@ -227,7 +226,7 @@ def simulate(commits: int, workers: int) -> None:
         search = Search(commits, required, _STEP, {})
         began = time.process_time()
         nowhere = Destination(store=_Counting(Path()), cwd=Path(), again=())
-        work = Work(past, nowhere, force, search, Notices(write=lambda _text: None))
+        work = Work(past, nowhere, force, search)
         work.run()
         spent = (time.process_time() - began) * 1000 / work.measured
         print(f"{name}: {work.measured} of {commits} commits, {workers} workers: {spent:.2f} ms CPU a commit")

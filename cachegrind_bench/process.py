@@ -9,7 +9,9 @@ import errno
 import fcntl
 import math
 import os
+import re
 import selectors
+import shlex
 import shutil
 import signal
 import subprocess
@@ -23,6 +25,7 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import cancellation, held
+from cachegrind_bench.log import LOG
 
 _CHUNK = 1 << 16
 _POLL_S = 0.05
@@ -35,6 +38,9 @@ _FAREWELL_S = 2.0
 _GUARD = 'exec 3<&0 <"$0"; ({ read -r _ <&3; kill -9 "-$$"; } </dev/null >/dev/null 2>&1 &); exec "$@" 3<&-'
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR, errno.ELIBBAD, errno.ETXTBSY)
+
+
+_PASSWORD = re.compile(r"://[^@/\s]*@")
 
 
 class ProgramNotFound(MeasurementError):  # noqa: N818 - reads as what happened
@@ -129,6 +135,11 @@ class Child:
         return self._popen.wait()
 
 
+def shown_command(argv: Sequence[str | bytes | os.PathLike[str]]) -> str:
+    """Return a command as a shell would read it, addresses without passwords."""
+    return _PASSWORD.sub("://…@", shlex.join(map(os.fsdecode, argv)))
+
+
 def start(
     argv: Sequence[str | bytes | os.PathLike[str]],
     *,
@@ -177,6 +188,7 @@ def run(
     even if we are killed. With `shell`, argv[0] is a command line for `/bin/sh`, which is guarded and has no input. What `tidies`
     up gets SIGTERM first when we are interrupted, and has two seconds.
     """
+    LOG.debug(f"runs {shown_command(argv)}{f' in {os.fspath(cwd)}' if cwd else ''}")
     started = time.monotonic()
     command = ["/bin/sh", "-c", *argv] if shell else argv
     with ExitStack() as stack:

@@ -10,22 +10,21 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from cachegrind_bench.log import LOG
+
 _FIRST_S = 2.0
 
 
-def _say_nothing(_text: str) -> None: ...
-
-
 class Waiting:
-    """Bounds each wait to `longest` seconds, unless that is None, and gives `note` a line after 2 s, after 4 s, 8 s and so on."""
+    """Bounds each wait to `longest` seconds, unless that is None, and says after 2 s, 4 s, 8 s and so on what is waited for."""
 
-    def __init__(self, note: Callable[[str], object] | None = None, longest: float | None = None) -> None:
-        self.note, self._longest = note or _say_nothing, longest
+    def __init__(self, longest: float | None = None) -> None:
+        self._longest = longest
         self._next = _FIRST_S
 
     def apart(self) -> Waiting:
         """Return one for a wait that consists of others."""
-        return Waiting(self.note, self._longest)
+        return Waiting(self._longest)
 
     def at_most(self, usual: float) -> float:
         """Return how long to wait, in seconds, for what is usually given this long."""
@@ -41,7 +40,7 @@ class Waiting:
         elif seconds >= self._next:
             while self._next <= seconds:
                 self._next *= 2
-            self.note(f"waiting for {what}, {seconds:.0f} s{said and f': {said}'}")
+            LOG.info(f"waiting for {what}, {seconds:.0f} s{said and f': {said}'}")
 
     @contextmanager
     def watched(self, what: str, longest: float | None = None, give_up: Callable[[], object] = int) -> Generator[None]:

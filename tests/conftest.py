@@ -6,6 +6,7 @@ Types for annotations (`CompileC`, `Golden`, …) are here as well; import them 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import signal
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import hypothesis
 import pytest
+
+from cachegrind_bench.log import heard_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -166,6 +169,14 @@ def _clean_environment(
     marked = {mark.name for mark in request.node.iter_markers()}
     if REQUIRE_SEALED and "valgrind" in marked and "unsealed" not in marked:
         monkeypatch.setenv("CG_BENCH_REQUIRE_SEALED", "1")
+
+
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    """Collect what cg-bench says during the test, line by line."""
+    lines = list[str]()
+    with heard_by(lines.append, logging.INFO):
+        yield lines
 
 
 # --- GitHub --------------------------------------------------------------------------------------------------------------

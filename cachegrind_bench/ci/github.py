@@ -171,10 +171,7 @@ _CHUNK = 1 << 16
 
 
 class Client:
-    """What may be done to one repository, OWNER/NAME, with one token. Every method raises ApiError.
-
-    `note` gets a line while GitHub is waited for.
-    """
+    """What may be done to one repository, OWNER/NAME, with one token. Every method raises ApiError."""
 
     def __init__(
         self,
@@ -183,10 +180,9 @@ class Client:
         repository: str,
         token: str,
         patience: Patience | None = None,
-        note: Callable[[str], object] | None = None,
     ) -> None:
         self._api_url, self._name, self._token = api_url.rstrip("/"), repository, token
-        self._patience, self._waiting = patience or Patience(), Waiting(note)
+        self._patience, self._waiting = patience or Patience(), Waiting()
 
     def login(self) -> str:
         """Return whose token this is, as comments name their author; where it may not be asked, it is a job's."""

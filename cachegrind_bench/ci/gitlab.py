@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -122,7 +122,7 @@ def _asking(what: str) -> Generator[None]:
 class Client:
     """What may be done to one merge request with one token. Every method raises ApiError.
 
-    The token goes to this one address: no answer leads it elsewhere. `note` gets a line while GitLab is waited for.
+    The token goes to this one address: no answer leads it elsewhere.
     """
 
     def __init__(
@@ -130,13 +130,12 @@ class Client:
         request: MergeRequest,
         token: str,
         patience: Patience | None = None,
-        note: Callable[[str], object] | None = None,
     ) -> None:
         if importlib.util.find_spec("requests") is None:
             raise UsageError("GitLab's API needs the package requests, which is not there", hint="pip install requests")
         self._api_url, self._token = request.api_url.rstrip("/"), token
         self._place = f"/projects/{request.project}/merge_requests/{request.number}"
-        self._patience, self._waiting = patience or Patience(), Waiting(note)
+        self._patience, self._waiting = patience or Patience(), Waiting()
 
     def login(self) -> str:
         """Return whose token this is, as notes name their author."""

@@ -143,7 +143,7 @@ def command(revisions: str, **options: Any) -> int:
     here, destination = repository(), opened_destination(options)
     past = past_of(request, here)
     with _workforce(options, here, destination.store) as force:
-        done = backfill(past, destination, force, output.NOTICES)
+        done = backfill(past, destination, force)
     output.write(listings.backfilled(done, width=output.terminal_width()))
     return 0
 

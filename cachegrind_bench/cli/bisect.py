@@ -59,7 +59,7 @@ def command(finding: str, **options: Any) -> int:
 
     The benchmark is one of the suite, by its former or present name; otherwise give the command to measure after --.
     """
-    found = find_all(struct_of(HistoryQuery, options), repository(), opened_store(options), output.NOTICES)
+    found = find_all(struct_of(HistoryQuery, options), repository(), opened_store(options))
     item = _named(finding, found)
     if item.kind is Kind.CREEP:
         ends = f"{item.suspects[0][:12]} {item.suspects[-1][:12]}" if item.suspects else "FIRST LAST"

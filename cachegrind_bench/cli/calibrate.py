@@ -11,6 +11,7 @@ import click
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import caches_options, measure_request, valgrind_option
+from cachegrind_bench.log import LOG
 
 _EPILOG = """\b
 Some eighty small loops in C are compiled with cc, or $CC, timed here on one CPU (the least of nine runs in each of three
@@ -48,4 +49,4 @@ def command(*, name: str, **options: Any) -> None:
         model = calibrated(request, name, display.phase)
     time_models.write(path, model)
     output.write(table.render(report(model), width=output.terminal_width()))
-    output.NOTICES.note(f"saved as {os.path.relpath(path, request.cwd)}")
+    LOG.info(f"saved as {os.path.relpath(path, request.cwd)}")

@@ -42,6 +42,7 @@ from cachegrind_bench.cli.options import (
     typed_words,
 )
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import some
 from cachegrind_bench.usecases.comparison import InMemory, Side, compared
 from cachegrind_bench.usecases.comparison_inputs import resolve
@@ -154,7 +155,6 @@ def _measured_command(
             plan,
             display.phase,
             display.write,
-            note=display.note,
             explained=lambda result: bool(evidence.wants(renamed, result, gates)),
         )
     before, after = Side(name=options["base"], file=InMemory(renamed)), Side(name="this run", file=InMemory(result))
@@ -176,10 +176,9 @@ def _measured_suite(
 
     name = options["base"]
     known = _chosen(base.result, name, chooses(struct_of(SelectRequest, options)))
-    notices = replace(output.NOTICES, quiet=options["quiet"])
     ids = {item.id for item in known}
     with _of_this_commit() if options["harness"] is None else nullcontext():  # else it is what was typed
-        found = suite_of(request, options["harness"], notices)
+        found = suite_of(request, options["harness"])
     specs = [spec for spec in found.benchmarks if spec.id in ids]
     if not specs:
         raise MeasurementError(f"the suite has none of the benchmarks to compare: {some(sorted(ids), _SHOWN)}")
@@ -200,11 +199,11 @@ def _measured_suite(
     after = measure(ids)
     unclear = evidence.wants(before.file.result, after.file.result, gates)
     if unclear:
-        notices.note(f"again, with calls: {some(unclear, _SHOWN)}")
+        LOG.info(f"again, with calls: {some(unclear, _SHOWN)}")
         try:
             after = with_evidence(after, measure(unclear, call_tree=True, python_profile=True))
         except MeasurementError as error:
-            notices.warn(f"it could not be measured again with calls: {error.message}")
+            LOG.warning(f"it could not be measured again with calls: {error.message}")
     wanted = _to_explain(before, after, gates, evidence)
     if wanted:
         command = ["--", *request.command] if request.command else []

@@ -28,6 +28,7 @@ from cachegrind_bench.cli.options import (
     working_directory,
 )
 from cachegrind_bench.errors import CgBenchError, UsageError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.usecases.ci import compare, job, measure, merge_request, report
@@ -107,7 +108,7 @@ class _Steps(Group):
                 job.annotate(_runner(), "error", text)
                 _runner().add_summary(f"### 💥 {escape(plain(text))}")
             except CgBenchError as second:  # must not hide the first, nor its exit code
-                output.NOTICES.warn(second.message)
+                LOG.warning(second.message)
             raise
 
 
@@ -215,7 +216,7 @@ def compare_command(folder: Path, token: str | None, store: str | None, **option
         open_store=None if store == _NO_STORE else lambda: named_store(_history(store)),
         measured=_measured(options),
     )
-    compare.compare(_job(folder, token), request, output.NOTICES)
+    compare.compare(_job(folder, token), request)
 
 
 def _measured(options: dict[str, Any]) -> Measured:
@@ -284,9 +285,9 @@ def gitlab_comment_command(
     )
 
     def compared() -> Explained:
-        return compare_sides(request, repository(), lambda: named_store(store), output.NOTICES)[0]
+        return compare_sides(request, repository(), lambda: named_store(store))[0]
 
-    merge_request.comment(os.environ, token, when, compared, output.NOTICES)
+    merge_request.comment(os.environ, token, when, compared)
 
 
 @command.command("store", epilog='\b\nExamples:\n  cg-bench ci store --folder "$FOLDER"')
@@ -297,7 +298,7 @@ def gitlab_comment_command(
 def store_command(folder: Path, store: str | None, token: str | None, **options: Any) -> None:
     """Add the result to the history, for the commit of the job."""
     started = _job(folder, token)
-    report.store(started, named_store(_history(store)), _history_words(store, **options), output.NOTICES)
+    report.store(started, named_store(_history(store)), _history_words(store, **options))
 
 
 @command.command("trend", epilog='\b\nExamples:\n  cg-bench ci trend --folder "$FOLDER" --issues')

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparison_options import (
     deliver,
     detail_options,
@@ -106,7 +105,7 @@ def command(base: str, candidate: str, **options: Any) -> int:
     if options["form"] == "json":
         refuse_typed(("time_model",), "is for tables: JSON has exact counts only", "leave one out")
     model = named_time_model(options["time_model"])
-    made, code = compare_sides(request, repository(), lambda: opened_store(options), output.NOTICES)
+    made, code = compare_sides(request, repository(), lambda: opened_store(options))
     if model is not None:
         from cachegrind_bench.render.time_models import time_remarks
 

@@ -40,6 +40,6 @@ def command(valgrind: str | None, form: str) -> int:
         cwd = Path.cwd()
     except FileNotFoundError:
         cwd = Path("/")
-    found = examine(dict(os.environ), cwd, valgrind=valgrind, waiting=Waiting(output.NOTICES.note))
+    found = examine(dict(os.environ), cwd, valgrind=valgrind, waiting=Waiting())
     output.write(diagnosis.machine(found, form, width=output.terminal_width()))
     return 0 if found.works else MeasurementError.exit_code

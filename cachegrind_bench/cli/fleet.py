@@ -58,7 +58,7 @@ def command(**options: Any) -> int:
     settings = dict.fromkeys(("i1", "d1", "ll", "timeout", "pin_clock")) | {"model": "ir", "command": ()}
     request = measure_request({**options, **settings})
     with _scheduler(options["workers"]) as (dask, client):
-        found = dask.machines(client, request, Waiting(output.NOTICES.note))
+        found = dask.machines(client, request, Waiting())
         report = report_of(found, client.nthreads())
     output.write(table.render(report, options["form"], width=output.terminal_width()))
     return 0 if report.sections else NotComparableError.exit_code
@@ -116,7 +116,7 @@ def workforce(
     """Return the workers of a scheduler that measure like the history of this `key`, or like most of them."""
     with _scheduler(options["workers"]) as (dask, client):
         source = dask.Source.at(options["clone"]) if options["clone"] else dask.Source.of(here)
-        with dask.workforce(client, request, source, key, output.NOTICES) as force:
+        with dask.workforce(client, request, source, key) as force:
             yield force
 
 
@@ -128,5 +128,5 @@ def _scheduler(url: str) -> Generator[tuple[Any, Any]]:
         raise UsageError(
             "--workers needs Dask, which is not installed", hint="in a checkout of cg-bench: pip install '.[fleet]'"
         ) from error
-    with dask_workers.connected(url, Waiting(output.NOTICES.note)) as client:
+    with dask_workers.connected(url, Waiting()) as client:
         yield dask_workers, client

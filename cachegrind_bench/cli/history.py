@@ -28,6 +28,7 @@ from cachegrind_bench.cli.options import (
     working_directory,
 )
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.codec import ResultFile
 from cachegrind_bench.model.text import counted, plain, printable
 from cachegrind_bench.render import listings
@@ -91,7 +92,7 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
     names = resolve_all(files, working_directory())
     store = opened_store(options)
     profiles = profile_store(store) if options["with_profile"] else None
-    output.write(history.add(store, names, limit=options["max_size"], profiles=profiles, notices=output.NOTICES))
+    output.write(history.add(store, names, limit=options["max_size"], profiles=profiles))
 
 
 @command.command(
@@ -122,9 +123,9 @@ def list_command(*, last: int, since: str | None, pattern: str | None, form: str
         problems = damage.result()
         empty = not found and not problems and not store.names()
     output.write(text)
-    warn_of_damage(problems, output.NOTICES)
+    warn_of_damage(problems)
     if empty:
-        output.NOTICES.note("'cg-bench run --save' stores a run")
+        LOG.info("'cg-bench run --save' stores a run")
     return UsageError.exit_code if problems else 0
 
 
@@ -147,7 +148,7 @@ def show_command(run: str | None, **options: Any) -> None:
     check_outputs(show.checked_files(options))
     with opened_store(options) as store:
         name = find_run(store, run)
-        source = ResultFile(kept_result(store, name, output.NOTICES), name)
+        source = ResultFile(kept_result(store, name), name)
     show.write_result(source, name, options)
 
 
@@ -214,7 +215,7 @@ def export_command(*, target: str, **options: Any) -> None:
     if target != "-":
         check_writable(Path(target))
     with opened_store(options) as store:
-        pieces = history.export(store, request, output.NOTICES)
+        pieces = history.export(store, request)
         if target != "-":
             with _watched(store):
                 write_atomic(Path(target), pieces, in_place=True)
@@ -248,7 +249,7 @@ Examples:
 @click.argument("file")
 def import_command(file: str, *, form: str | None, max_size: int, **options: Any) -> None:
     """Add the runs of a FILE ('-' is stdin) that 'history export' wrote: all of them, or none if one is damaged."""
-    output.write(history.import_file(opened_store(options), file, form, output.NOTICES, limit=max_size))
+    output.write(history.import_file(opened_store(options), file, form, limit=max_size))
 
 
 @command.command(
@@ -278,7 +279,7 @@ def prune_command(
             "say which runs to keep or to remove", hint="as in --before 2025-01-01, --keep 500, or a run's id"
         )
     with opened_store(options) as store, _watched(store):
-        output.write(history.prune(store, runs, output.NOTICES, before=before, keep=keep, dry_run=dry_run))
+        output.write(history.prune(store, runs, before=before, keep=keep, dry_run=dry_run))
 
 
 @command.command("rename", epilog="\b\nExamples:\n  cg-bench history rename parse 'parse[n=1000]'")
@@ -294,7 +295,7 @@ def rename_command(old: str, new: str, **options: Any) -> None:
         why = "the old one" if old == new else "not UTF-8" if new.strip() else "empty"
         raise UsageError(f"the new name is {why}", hint="give another name")
     with opened_store(options) as store, _watched(store):
-        output.write(history.rename(store, old, new, output.NOTICES))
+        output.write(history.rename(store, old, new))
 
 
 @command.command(

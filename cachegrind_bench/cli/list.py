@@ -49,7 +49,7 @@ def command(**options: Any) -> int:
     found, other, origin = load(path), ignored(path), plain(shown(path))
     if other is not None:
         output.write_error(f"cg-bench: {origin} is used, the cg-bench tables of {plain(shown(other))} are ignored\n")
-    found = with_listed(found, dict(os.environ), output.NOTICES)
+    found = with_listed(found, dict(os.environ))
     if not found.benchmarks:
         output.write_error(f"cg-bench: {origin} has no benchmarks; {NO_BENCHMARKS}\n")
     request = struct_of(SelectRequest, options)

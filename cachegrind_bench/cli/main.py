@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import logging
 import os
 import signal
 import sys
@@ -20,10 +21,11 @@ from click.shell_completion import shell_complete
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli.help import Group
 from cachegrind_bench.cli.options import Configured
-from cachegrind_bench.cli.output import NOTICES, flush, forget, occupy_standard_descriptors, write_error
+from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError, UsageError
 from cachegrind_bench.interruption import Cancel, is_postponed
 from cachegrind_bench.interruption import interrupt as interrupt_now
+from cachegrind_bench.log import LOG, heard_by
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -120,7 +122,7 @@ class _Commands(Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"cachegrind_bench.cli.{cmd_name}").command
-        _give_variables(command)
+        _complete(command)
         return command
 
     def sections(self) -> Mapping[str, Mapping[str, str]]:
@@ -158,14 +160,28 @@ def cli() -> None:
     """
 
 
-def _give_variables(command: click.Command) -> None:
-    """Let every option of a command, and of the commands below it, be given by the environment."""
+def _speak_up(context: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - as click calls it
+    """Say what is done from now on, beginning with the configuration, which was read before."""
+    if wanted:
+        LOG.setLevel(logging.DEBUG)
+        configured = context.find_object(Configured)
+        found = None if configured is None else configured.found
+        LOG.debug("no configuration was read" if found is None else f"read {found.path}")
+
+
+def _complete(command: click.Command) -> None:
+    """Give a command and those below it --verbose, and let every option be given by the environment."""
+    if not isinstance(command, click.Group) and "verbose" not in {option.name for option in command.params}:
+        text = "Say which commands are run and what is decided: for reports of bugs."
+        command.params.append(
+            click.Option(["--verbose"], is_flag=True, expose_value=False, callback=_speak_up, help=text)
+        )
     for option in command.params:
         if isinstance(option, click.Option):
             name = min(option.opts, key=lambda name: not name.startswith("--"))  # the first long one, if any
             option.envvar = "CG_BENCH_" + name.lstrip("-").replace("-", "_").upper()
     for below in command.commands.values() if isinstance(command, click.Group) else ():
-        _give_variables(below)
+        _complete(below)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -250,7 +266,7 @@ def _bisects(file: Path) -> bool:
     from cachegrind_bench.vcs.revisions import Repository
 
     with suppress(MeasurementError):
-        return Repository(Path.cwd(), dict(os.environ), Waiting(NOTICES.note)).bisects(file)
+        return Repository(Path.cwd(), dict(os.environ), Waiting()).bisects(file)
     return False
 
 
@@ -258,7 +274,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; errors are reported on stderr."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        status = _run(words)
+        with heard_by(lambda text: write_error(f"cg-bench: {text}\n"), logging.INFO):
+            status = _run(words)
     except KeyboardInterrupt:  # while an error was reported
         status = INTERRUPTED
     command = next((word for word in words if not word.startswith("-")), "")  # none of our own options takes a value

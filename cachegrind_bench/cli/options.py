@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -17,6 +18,7 @@ from click.core import ParameterSource
 
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.errors import CgBenchError, UsageError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -214,6 +216,15 @@ repetition_options = options_group(
 id_option = click.option(
     "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
 )
+
+
+def _quiet(_context: click.Context, _option: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - as click calls it
+    """Let only warnings be written."""
+    if value:
+        LOG.setLevel(logging.WARNING)
+    return value
+
+
 measuring_options = options_group(
     repetition_options,
     options_group(
@@ -223,6 +234,7 @@ measuring_options = options_group(
             "-q",
             "--quiet",
             is_flag=True,
+            callback=_quiet,
             help="Print no progress, no output of the program, and no report unless --format asks for one.",
         ),
         heading=REPORT,
@@ -435,11 +447,9 @@ def repository() -> Repository:
 
 def _waiting() -> Waiting:
     """Return how long to wait for stores and remotes, by option or configuration, which is said on stderr meanwhile."""
-    from cachegrind_bench.cli.output import NOTICES
-
     found, name = _current(), "store_timeout"
     value = click.get_current_context().params.get(name) or (found and found.defaults.get(name))
-    return Waiting(NOTICES.note, None if value is None else seconds(value) / 1000)
+    return Waiting(None if value is None else seconds(value) / 1000)
 
 
 def opened_store(options: Mapping[str, Any]) -> Store:

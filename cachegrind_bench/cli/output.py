@@ -35,7 +35,7 @@ def occupy_standard_descriptors() -> None:
 
 def watched(what: str) -> AbstractContextManager[None]:
     """Say in a line that this is waited for, where it takes long. Nothing may be written to stdout meanwhile, which a pager may hold back."""
-    return Waiting(NOTICES.note).watched(what)
+    return Waiting().watched(what)
 
 
 def terminal_width() -> int | None:

@@ -40,7 +40,7 @@ from cachegrind_bench.cli.options import (
     with_profile_option,
 )
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.usecases import Notices
+from cachegrind_bench.log import LOG
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Gates
@@ -162,9 +162,9 @@ def _run_command(options: dict[str, Any]) -> int:
         return item.startswith(regions) if options["regions"] else item == whole
 
     targets = _targets(request, options, Baselines.find(plan.cwd), is_measured)
-    keep_failure = failure_saved(targets.history, plan, targets.notices) if targets.history else nullcontext()
+    keep_failure = failure_saved(targets.history, plan) if targets.history else nullcontext()
     with keep_failure, Display(None if options["quiet"] else sys.stderr) as display:
-        result = measured(request, plan, display.phase, display.write, note=display.note)
+        result = measured(request, plan, display.phase, display.write)
     since = _since(result, plan.cwd, options)
 
     def text() -> str:
@@ -197,7 +197,7 @@ def _run_suite(options: dict[str, Any]) -> int:
 
     each = measure_request(options)
     request = struct_of(SuiteRequest, options, each=each, typed=frozenset(filter(typed, names_of(measuring_options))))
-    found = suite_of(each, options["harness"], _notices(options))
+    found = suite_of(each, options["harness"])
     saved = Baselines.find(found.root)
     selection = selected(found.benchmarks, struct_of(SelectRequest, options), saved.store)
     gates, ids = _gates(selection.specs), {spec.id for spec in selection.specs}
@@ -254,7 +254,7 @@ def _run_on_workers(options: dict[str, Any], request: MeasureRequest, selection:
     chosen = {*names_of(measuring_options, _detail_options, suite_options)} - {*_OF_THIS_MACHINE, "output", "quiet"}
     order = order_of(here, struct_of(SelectRequest, options), typed_words(chosen))
     with workforce(options, request, here, None) as force:
-        return measured_by(force, order, [spec.id for spec in selection.specs], here, _notices(options))
+        return measured_by(force, order, [spec.id for spec in selection.specs], here)
 
 
 class _Targets(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,7 +265,7 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None
     saved: Baselines
     history: SaveRequest | None
-    notices: Notices
+    quiet: bool
     is_asked_for: bool  # the report, by its format
 
     def deliver(self, result: Result, report: Callable[[], str], run: SuiteRun | None = None) -> None:
@@ -277,14 +277,14 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
         unfinished = run is not None and bool(run.outcome.unfinished)
         with ExitStack() as others:  # the last one first; what fails, as on a full disk, must not cost the others
             if self.history is not None and (run is None or (result.benchmarks and not run.outcome.interrupted)):
-                others.callback(save, self.history, result, self.notices)
+                others.callback(save, self.history, result)
             others.callback(self._report, report, run)
             others.enter_context(left_if_unwritten(self.cwd, result))
             if self.baseline is not None:
                 if whole:
                     self.saved.save(self.baseline, encode(result))
                 did = "saved as" if whole else "not everything was measured, so there is no new"
-                self.notices.note(f"{did} baseline {self.baseline}")
+                LOG.info(f"{did} baseline {self.baseline}")
             if self.output is not None and (result.benchmarks or not unfinished):  # a shard may be empty
                 output.write_file(self.output, encode(result))
                 if run is not None and unfinished and self.output != "-":
@@ -292,7 +292,7 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
                     output.write_error(f"cg-bench: {self.output} has {len(result.benchmarks)} of {wanted} benchmarks\n")
 
     def _report(self, report: Callable[[], str], run: SuiteRun | None) -> None:
-        if not self.notices.quiet or self.is_asked_for:
+        if not self.quiet or self.is_asked_for:
             output.write_beside(self.output, report())
         elif run is not None and run.result.failed:
             failed, count = run.result.failed, len(run.result.benchmarks)
@@ -319,13 +319,9 @@ def _targets(
         baseline=name,
         saved=saved,
         history=_history(request, options),
-        notices=_notices(options),
+        quiet=options["quiet"],
         is_asked_for=typed("form"),
     )
-
-
-def _notices(options: dict[str, Any]) -> Notices:
-    return Notices(write=output.write_error, quiet=options["quiet"])
 
 
 def _history(request: MeasureRequest, options: dict[str, Any]) -> SaveRequest | None:

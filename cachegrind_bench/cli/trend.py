@@ -20,6 +20,7 @@ from cachegrind_bench.cli.options import (
 )
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.values import Trend
+from cachegrind_bench.log import LOG
 from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.trend import HistoryQuery, find_all
 
@@ -90,14 +91,13 @@ def command(**options: Any) -> int:
             hint="as in https://example.org/project/commit/{sha}",
         )
     check_outputs({f"--{kind}": options[kind] for kind in _FORMS})
-    notices = output.NOTICES
-    found = find_all(struct_of(HistoryQuery, options), repository(), opened_store(options), notices)
+    found = find_all(struct_of(HistoryQuery, options), repository(), opened_store(options))
     view = found.trend(
         title=options["title"], commit_url=url or _commit_url(), since=options["since"], last=options["last"]
     )
     for entry in found.idle:
         where = f"benchmark {entry.benchmark!r}, commit {entry.commit}"
-        notices.warn(f"line {entry.line} of the accepted changes concerns nothing here: {where}")
+        LOG.warning(f"line {entry.line} of the accepted changes concerns nothing here: {where}")
     _write(view, options)
     if options["fail_on"] == "new-regression" and found.has_new_regression:
         return 1
@@ -108,7 +108,7 @@ def command(**options: Any) -> int:
         where = (
             "" if found.branch is not None else "; there are none here, as this is not a git repository with commits"
         )
-        notices.warn(f"{found.store} has no run {which}{where}")
+        LOG.warning(f"{found.store} has no run {which}{where}")
         return _UNDECIDED if options["fail_on"] != "never" else 0
     return 0
 

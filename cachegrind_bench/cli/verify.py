@@ -127,7 +127,7 @@ def _compare_with_hardware(request: MeasureRequest, options: dict[str, Any]) -> 
     request = replace(request, geometry=replace(request.geometry, branches=True))
     plan = plan_of(request)
     with Display(sys.stderr) as display:
-        result = measured(request, plan, display.phase, lambda _chunk: None, note=display.note)
+        result = measured(request, plan, display.phase, lambda _chunk: None)
         native = executed(replace(plan, cpu=default_cpu(0)), display.phase)
     output.write(table.render(report(result, native, model), options["form"], width=output.terminal_width()))
     return 0

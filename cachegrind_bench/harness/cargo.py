@@ -7,7 +7,7 @@ import re
 import shlex
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -17,6 +17,7 @@ import msgspec
 from cachegrind_bench.config.suggestions import quoted
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.protocol import Harness, check_version, code_of, listed_once, output_of, text_of
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
@@ -129,12 +130,10 @@ class Cargo(Harness):
         """Return the command that builds all."""
         return shlex.join(self._cargo(entry))
 
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         """Ask Cargo for its programs, and those of this framework for what they have."""
         chosen = self._chosen(entry)
-        programs = self._programs(entry, environ, note)
+        programs = self._programs(entry, environ)
         targets = Counter(program.target.name for program in programs)
         found: list[BenchmarkSpec] = []
         hint = "they are programs of a [[bench]] table with harness = false"
@@ -155,7 +154,7 @@ class Cargo(Harness):
                     if stripped
                     else f"has no benchmarks of {self.title}"
                 )
-                note(f"{entry.each.place}: the bench target {target} of {folder.name} is left out: it {why}")
+                LOG.info(f"{entry.each.place}: the bench target {target} of {folder.name} is left out: it {why}")
                 continue
             if not seen:
                 raise MeasurementError(
@@ -165,14 +164,14 @@ class Cargo(Harness):
                 )
             problem = f"{executable} did not list its benchmarks"
             words, variables = (executable, *self.list_words, *chosen), {**environ, **self.list_env}
-            text = output_of(entry, words, variables, note, problem, cwd=folder)
+            text = output_of(entry, words, variables, problem, cwd=folder)
             group = f"{folder.name}/{target}" if targets[target] > 1 else target
             names = [match[1] for line in text.splitlines() if (match := _LISTED.fullmatch(line))]
             env = (*entry.each.env, f"CARGO_MANIFEST_DIR={folder}")
             unfit = self.unfit(names)
             for name, why in unfit.items():
-                note(f"{entry.each.place}: {printable(name)} is left out: {why}")
-            for name in listed_once(entry, (name for name in names if name not in unfit), note):
+                LOG.info(f"{entry.each.place}: {printable(name)} is left out: {why}")
+            for name in listed_once(entry, (name for name in names if name not in unfit)):
                 identity = printable(f"{group}/{name.removeprefix(f'{target}::')}")
                 command = (executable, *self.words(name))
                 found.append(entry.spec(identity, command, cwd=folder, env=env, loop=loop))
@@ -225,10 +224,10 @@ class Cargo(Harness):
                 )
         return tuple(found)
 
-    def _programs(self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> list[_Message]:
+    def _programs(self, entry: Entry, environ: Mapping[str, str]) -> list[_Message]:
         """Return what Cargo says of its bench targets, in the order of their packages and names."""
         command = self._cargo(entry, "--message-format=json")
-        text = output_of(entry, command, environ, note, "Cargo could not build the benchmarks", builds=True)
+        text = output_of(entry, command, environ, "Cargo could not build the benchmarks", builds=True)
         messages: list[_Message] = []
         decoder = msgspec.json.Decoder(_Message)
         for line in text.splitlines():
@@ -236,6 +235,6 @@ class Cargo(Harness):
                 messages.append(decoder.decode(line))
         used = {item.package_id for item in messages if item.target.name == self.key}
         for version in sorted({match[1] for match in map(_VERSION.search, used) if match}):
-            check_version(entry, self.title, version, self.tested, note)
+            check_version(entry, self.title, version, self.tested)
         programs = (item for item in messages if item.executable and "bench" in item.target.kind)
         return sorted(programs, key=lambda item: (item.manifest_path, item.target.name))

@@ -7,7 +7,7 @@ iteration is long enough.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -25,6 +25,7 @@ from cachegrind_bench.harness.protocol import (
 )
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
+from cachegrind_bench.log import LOG
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.durable import read_file
@@ -63,15 +64,13 @@ class Catch2(Harness):
         """Look for programs that are built, with benchmarks of Catch2 in them."""
         return found_programs(root, ("*[Bb]ench*", "*[Tt]est*"), _MODEL)
 
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         """Run all once, as only those that were executed are known; those that are hidden if there are no others."""
         program, *words = entry.keys["catch2"]
         chosen, kept = _sorted_words(words, entry.each.place)
-        cases = _cases(entry, environ, note, (program, *chosen, *kept))
+        cases = _cases(entry, environ, (program, *chosen, *kept))
         if not any(cases.values()) and not chosen:
-            cases = _cases(entry, environ, note, (program, _ALL, *kept))
+            cases = _cases(entry, environ, (program, _ALL, *kept))
         if not any(cases.values()):
             raise MeasurementError(
                 f"{entry.each.place}: {program} ran no benchmarks of Catch2",
@@ -85,7 +84,7 @@ class Catch2(Harness):
         for case, benchmarks in cases.items():
             command = (program, _SIGNS.sub(r"\\\1", case), *kept, *_QUICK)
             places = {name: place for place, name in enumerate(benchmarks)}
-            for name in listed_once(entry, benchmarks, note):
+            for name in listed_once(entry, benchmarks):
                 loop = _loop(names, places[name], len(benchmarks))
                 found.append(entry.spec(printable(f"{case}/{name}"), command, loop=loop))
         return found
@@ -113,14 +112,12 @@ def _sorted_words(words: Sequence[str], place: str) -> tuple[tuple[str, ...], tu
     return tuple(chosen), tuple(kept)
 
 
-def _cases(
-    entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], command: Sequence[str]
-) -> dict[str, list[str]]:
+def _cases(entry: Entry, environ: Mapping[str, str], command: Sequence[str]) -> dict[str, list[str]]:
     """Return the benchmarks of each test case, in the order in which they are executed."""
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder:  # whose rest, if we are killed, the next run removes
         report = folder.path / "report.xml"
         options = ("--reporter", "xml", "--out", str(report), "--benchmark-samples", "1", *_QUICK)
-        done = ask(entry, (*command, *options), variables(entry, environ), note)
+        done = ask(entry, (*command, *options), variables(entry, environ))
         try:
             root = ET.fromstring(read_file(report, LISTING_BYTES))  # noqa: S314 - the program could do worse
         except (FileNotFoundError, StoreError, ET.ParseError):  # another program's
@@ -140,9 +137,9 @@ def _cases(
         if (failed := item.find("failed")) is not None
     ]
     for why in (*filter(None, without), *thrown):
-        note(f"{entry.each.place}: {why}")
+        LOG.info(f"{entry.each.place}: {why}")
     if root is not None and (version := root.get("catch2-version")):  # from version 3 on
-        check_version(entry, "Catch2", version, _TESTED, note)
+        check_version(entry, "Catch2", version, _TESTED)
     return found
 
 

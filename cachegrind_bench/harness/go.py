@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,7 @@ from cachegrind_bench.harness.protocol import (
     variables,
 )
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import STORE, make_store
 from cachegrind_bench.valgrind.options import Loop, Sections
@@ -108,16 +109,14 @@ class Go(Harness):
         """Take what follows `go test`."""
         return after_go_test(command)
 
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         """Build the packages that have tests, and run what they have."""
-        asked = _Asked(entry, environ, note)
+        asked = _Asked(entry, environ)
         place, given = entry.each.place, asked.given
         version = asked.go("env", "GOVERSION").strip().removeprefix("go")
-        check_version(entry, "Go", version, _TESTED, note)
+        check_version(entry, "Go", version, _TESTED)
         if given.cpu != "1":
-            note(f"{place}: -cpu={given.cpu} is left out: each benchmark has one CPU")
+            LOG.info(f"{place}: -cpu={given.cpu} is left out: each benchmark has one CPU")
         found = [item for package in asked.packages() for item in asked.benchmarks(package)]
         if not found:
             chosen = "" if (given.bench, given.skip) == (".", "") else " that -bench and -skip choose"
@@ -146,15 +145,15 @@ def _joined(package: str, name: str) -> str:
 class _Asked:
     """Asks Go, and the programs that it builds, about an entry."""
 
-    def __init__(self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> None:
-        self.entry, self.environ, self.note = entry, environ, note
+    def __init__(self, entry: Entry, environ: Mapping[str, str]) -> None:
+        self.entry, self.environ = entry, environ
         self.given = parse_command(entry.keys["go"], entry.each.place)
         self.cwd = entry.each.cwd / self.given.folder
 
     def go(self, *words: str, problem: str = "") -> str:
         """Return what a command of Go writes. MeasurementError if it fails."""
         problem = problem or f"'go {words[0]}' failed"
-        return output_of(self.entry, ("go", *words), self.environ, self.note, problem, cwd=self.cwd, builds=True)
+        return output_of(self.entry, ("go", *words), self.environ, problem, cwd=self.cwd, builds=True)
 
     def packages(self) -> list[_Package]:
         """Return the packages that have tests. MeasurementError for one that is not there."""
@@ -177,7 +176,7 @@ class _Asked:
         except MeasurementError as error:
             place = f"{self.entry.each.place}: "
             problem = "\n".join(filter(None, (error.message.removeprefix(place), error.hint)))
-            self.note(f"{place}{': '.join(dict.fromkeys((problem.splitlines()[0], problem.splitlines()[-1])))}")
+            LOG.info(f"{place}{': '.join(dict.fromkeys((problem.splitlines()[0], problem.splitlines()[-1])))}")
             failing = ("go", "test", package.path)
             return [_Found(package, name, failing, problem) for name in package.names(self.given.bench)]
         pattern = {name: "/".join(map(exactly, name.split("/"))) for name in names}
@@ -204,7 +203,7 @@ class _Asked:
             over = "|".join((*filter(None, [self.given.skip]), *map(exactly, begun)))
             every = (*command, f"-test.bench={self.given.bench}", f"-test.skip={over}", "-test.benchtime=1x")
             environ = variables(self.entry, self.environ)
-            done = ask(self.entry, (*every, "-test.v=test2json"), environ, self.note, cwd=package.folder)
+            done = ask(self.entry, (*every, "-test.v=test2json"), environ, cwd=package.folder)
             now = done.stdout.decode("utf-8", "backslashreplace").split(_MARK)[1:]
             said += now
             before = len(begun)
@@ -216,7 +215,7 @@ class _Asked:
         return self._leaves(said)
 
     def _leaves(self, said: Sequence[str]) -> list[str]:
-        """Return the names of what has run, but of groups; `note` is called with those that skip themselves."""
+        """Return the names of what has run, but of groups; those that skip themselves are said."""
         names = [name for name in map(_run, said) if name]
         groups = {name[:end] for name in names for end, sign in enumerate(name) if sign == "/"}
         found: list[str] = []
@@ -224,11 +223,11 @@ class _Asked:
             if (name := _run(part)) and name not in groups:
                 if following.startswith(_SKIP):
                     why = printable(" ".join(part.split("\n", 2)[-1].split()))
-                    self.note(f"{self.entry.each.place}: {printable(name)} is left out: it skips itself: {why}")
+                    LOG.info(f"{self.entry.each.place}: {printable(name)} is left out: it skips itself: {why}")
                 else:
                     found.append(name)
             elif name and re.search(rf"{re.escape(name)} *\t *\d+[\t\n]", part):
-                self.note(
+                LOG.info(
                     f"{self.entry.each.place}: {printable(name)} is left out: the names of others begin with its name"
                 )
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from cachegrind_bench.harness.protocol import (
     variables,
 )
 from cachegrind_bench.hermetic.launch import FAST_CLOCK
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop, Report, Sections
 
@@ -84,19 +85,17 @@ class GoogleBenchmark(Harness):
         """Look for programs that are built, with the library's functions in them."""
         return found_programs(root, ("*[Bb]ench*",), re.compile(_START.encode()))
 
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         """Ask the program, first whether it is one that can be given a number of iterations (1.8 and later)."""
         program = tuple(entry.keys["google-benchmark"])
         environ = variables(entry, environ)
         fixed = True
-        done = ask(entry, (*program, "--benchmark_list_tests", "--benchmark_min_time=1x"), environ, note)
+        done = ask(entry, (*program, "--benchmark_list_tests", "--benchmark_min_time=1x"), environ)
         if done.status != 0 or b"--benchmark_min_time" in done.stderr:  # whether it ends or not is up to its main
             fixed = False
-            done = ask(entry, (*program, "--benchmark_list_tests"), environ, note)
+            done = ask(entry, (*program, "--benchmark_list_tests"), environ)
         # A program may print more than its list, and prints that as well where it lists nothing.
-        others = ask(entry, (*program, "--benchmark_list_tests", f"--benchmark_filter={_NONE}"), environ, note)
+        others = ask(entry, (*program, "--benchmark_list_tests", f"--benchmark_filter={_NONE}"), environ)
         names = _lines(done) - _lines(others)
         if done.status != 0 or not names:
             hint = (
@@ -106,9 +105,9 @@ class GoogleBenchmark(Harness):
                 f"{entry.each.place}: {program[0]} listed no benchmarks of Google Benchmark", hint=hint
             )
         found: list[BenchmarkSpec] = []
-        for name in listed_once(entry, names.elements(), note):
+        for name in listed_once(entry, names.elements()):
             if _THREADS.search(name):
-                note(f"{entry.each.place}: {name} is left out: it uses threads")
+                LOG.info(f"{entry.each.place}: {name} is left out: it uses threads")
                 continue
             command = (*program, f"--benchmark_filter={exactly(name)}")
             found.append(entry.spec(name, command, loop=_loop(name, fixed=fixed)))

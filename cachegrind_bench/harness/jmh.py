@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, pairwise, product
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.protocol import Harness, exactly, output_of, starts, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import CODE_LOG, Loop
 
@@ -100,15 +101,13 @@ class Jmh(Harness):
             )
         return tuple(command[1:] if starts(command, "java") else command)
 
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         """Ask for the names and parameters, and choose each by both."""
         place = entry.each.place
         program, others = _parted(entry.keys["jmh"], place)
-        patterns = _patterns(others, place, note)
+        patterns = _patterns(others, place)
         problem = "JMH could not list its benchmarks"
-        text = output_of(entry, ("java", *program, "-lp", *patterns), environ, note, problem)
+        text = output_of(entry, ("java", *program, "-lp", *patterns), environ, problem)
         own = {value.partition("=")[0] for option, value in pairwise(patterns) if option == "-p"}
         numbers = {key: number for key, number in _numbers(program, entry.each.cwd).items() if key[1] not in own}
         found: list[BenchmarkSpec] = []
@@ -116,7 +115,7 @@ class Jmh(Harness):
             split = [_Values.of(key, values, numbers.get((name, key))) for key, values in parameters.items()]
             for parameter in split:
                 if parameter.left_out:
-                    note(
+                    LOG.info(
                         f"{place}: {printable(name)} is left out where its parameter {parameter.name} is "
                         f"{printable(parameter.left_out)}: JMH's option -p takes a comma for the end of a value"
                     )
@@ -153,7 +152,7 @@ class _Values(NamedTuple):
         return cls(name, fit, left_out=" or ".join(value for value in values if "," in value))
 
 
-def _patterns(words: Sequence[str], place: str, note: Callable[[str], object]) -> tuple[str, ...]:
+def _patterns(words: Sequence[str], place: str) -> tuple[str, ...]:
     """Return the words for JMH that choose benchmarks. UsageError with its name for an option that cannot be followed."""
     found: list[str] = []
     rest = iter(words)
@@ -170,7 +169,7 @@ def _patterns(words: Sequence[str], place: str, note: Callable[[str], object]) -
         if name in _CHOOSES:
             found += (f"-{name}", value)
         elif name == "t" and value != "1":
-            note(f"{place}: -t {value} is left out: each benchmark has one thread")
+            LOG.info(f"{place}: -t {value} is left out: each benchmark has one thread")
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,6 +16,7 @@ import msgspec
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.harness.protocol import check_version, listed_once, output_of, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import CODE_LOG, Loop, Sections
 
@@ -44,10 +45,10 @@ _LOOP = Loop(
 )
 
 
-def node(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], cwd: Path) -> tuple[str, ...]:
+def node(entry: Entry, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
     """Return Node with those flags of its compiler that this version has."""
     command = ("node", "--v8-options")
-    known = output_of(entry, command, environ, note, "Node does not list its flags", cwd=cwd)
+    known = output_of(entry, command, environ, "Node does not list its flags", cwd=cwd)
     counts = [f"{flag}={value}" for flag, value in _COUNTS if f" {flag} " in known]
     return ("node", *_FLAGS, *counts[:1])
 
@@ -58,27 +59,23 @@ def printed(text: str, line: re.Pattern[str], kind: type[_Kind]) -> list[_Kind]:
     return [msgspec.convert(json.loads(match[1]), kind) for match in map(line.fullmatch, text.split("\n")) if match]
 
 
-def listing(
-    entry: Entry, command: Sequence[str], environ: Mapping[str, str], note: Callable[[str], object], cwd: Path
-) -> str:
+def listing(entry: Entry, command: Sequence[str], environ: Mapping[str, str], cwd: Path) -> str:
     """Return what a command writes that lists benchmarks."""
-    return output_of(entry, command, environ, note, f"{entry.harness} could not list its benchmarks", cwd=cwd)
+    return output_of(entry, command, environ, f"{entry.harness} could not list its benchmarks", cwd=cwd)
 
 
-def specs(
-    entry: Entry, command: Sequence[str], text: str, note: Callable[[str], object], cwd: Path
-) -> Iterator[BenchmarkSpec]:
+def specs(entry: Entry, command: Sequence[str], text: str, cwd: Path) -> Iterator[BenchmarkSpec]:
     """Yield the benchmarks that this text lists; the command takes what `node_scripts/measure.mjs` does."""
     names: list[str] = []
     for name, why in printed(text, _LEFT_OUT, tuple[str, str]):
-        note(f"{entry.each.place}: {printable(name)} is left out: {printable(why)}")
+        LOG.info(f"{entry.each.place}: {printable(name)} is left out: {printable(why)}")
     for name in printed(text, _LISTED, str):
         if _is_argument(name):
             names.append(name)
         else:
             shown = ascii(name)[1:-1]
-            note(f"{entry.each.place}: {shown} is left out: its name cannot be an argument of a program")
-    for name in listed_once(entry, names, note):
+            LOG.info(f"{entry.each.place}: {shown} is left out: its name cannot be an argument of a program")
+    for name in listed_once(entry, names):
         yield entry.spec(name, (*command, f"--cg-bench-task={name}"), cwd=cwd, loop=_LOOP)
 
 
@@ -107,14 +104,12 @@ def _is_argument(name: str) -> bool:
     return not re.search("[\0\ud800-\udfff]", name)  # nor can half of a pair of surrogates be
 
 
-def check_package(
-    entry: Entry, name: str, folder: Path, tested: Collection[str], note: Callable[[str], object]
-) -> None:
+def check_package(entry: Entry, name: str, folder: Path, tested: Collection[str]) -> None:
     """Look at the version of a package in the nearest `node_modules`."""
     paths = (parent / "node_modules" / name / "package.json" for parent in (folder, *folder.parents))
     path = next((path for path in paths if os.path.isfile(path)), None)
     if path is not None and (match := _VERSION.search(text_of(path).decode("utf-8", "replace"))):
-        check_version(entry, name, match[1], tested, note)
+        check_version(entry, name, match[1], tested)
 
 
 def depends(root: Path, package: str) -> bool:

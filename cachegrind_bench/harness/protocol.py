@@ -21,6 +21,7 @@ from cachegrind_bench import process
 from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 from cachegrind_bench.config.schema import HARNESSES
 from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.measure.named_files import NamedFiles, named
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
@@ -85,10 +86,8 @@ class Harness(ABC):
         return tuple(command)
 
     @abstractmethod
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
-        """Return what there is, made by `entry.spec`; `note` is called with what is left out, and why.
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
+        """Return what there is, made by `entry.spec`; what is left out is said, and why.
 
         MeasurementError if it cannot be listed.
         """
@@ -144,10 +143,10 @@ def entry_of(name: str, command: Sequence[str], cwd: Path) -> Entry:
 
 
 class _Watched:
-    """A program that is waited for: `note` gets how long already, and the last line that it wrote."""
+    """A program that is waited for: it is said how long already, and the last line that it wrote."""
 
-    def __init__(self, note: Callable[[str], object], what: str) -> None:
-        self._what, self._waiting, self._tail = what, Waiting(note), b""
+    def __init__(self, what: str) -> None:
+        self._what, self._waiting, self._tail = what, Waiting(), b""
 
     def take(self, chunk: bytes) -> None:
         """Take what it writes."""
@@ -164,11 +163,10 @@ def expanded(
     entries: Sequence[Entry],
     environ: Mapping[str, str],
     known: Collection[BenchmarkSpec],
-    note: Callable[[str], object],
 ) -> list[BenchmarkSpec]:
     """Return the benchmarks of these entries, built and listed. MeasurementError if that fails, UsageError for an id that is taken.
 
-    `note` is called with each build that begins, and with what is left out.
+    Each build that begins is said, and what is left out.
     """
     taken = {spec.id: spec.place for spec in known}
     found: list[BenchmarkSpec] = []
@@ -179,13 +177,13 @@ def expanded(
         same = build, each.cwd, each.env
         if build is not None and same not in built:
             built.add(same)
-            note(f"setup: {build}")
-            run = _Watched(note, build)
+            LOG.info(f"setup: {build}")
+            run = _Watched(build)
             if failure := native_failure(build, variables(entry, environ), each.cwd, run.look, run.take):
                 raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
-        listed = harness.listed(entry, environ, note)
+        listed = harness.listed(entry, environ)
         if not listed:
-            note(f"{each.place}: {entry.harness} lists no benchmarks{harness.none_hint}")
+            LOG.info(f"{each.place}: {entry.harness} lists no benchmarks{harness.none_hint}")
         for spec in listed:
             if spec.id in taken:
                 raise UsageError(
@@ -208,7 +206,6 @@ def ask(
     entry: Entry,
     command: Sequence[str],
     environ: Mapping[str, str],
-    note: Callable[[str], object],
     *,
     cwd: Path | None = None,
     builds: bool = False,
@@ -222,7 +219,7 @@ def ask(
         hint = "build it; with a 'setup' in its table that does, 'ab' can measure other commits, too"
         raise MeasurementError(f"{place}: there is no program {command[0]}", hint=hint)
     seconds = None if builds else max(entry.each.timeout_ms or 0, _LISTING_MS) / 1000
-    run = _Watched(note, shortened(" ".join(command), _SHOWN) if builds else command[0])
+    run = _Watched(shortened(" ".join(command), _SHOWN) if builds else command[0])
     done = process.run(
         command,
         env=environ,
@@ -245,14 +242,13 @@ def output_of(
     entry: Entry,
     command: Sequence[str],
     environ: Mapping[str, str],
-    note: Callable[[str], object],
     problem: str,
     *,
     cwd: Path | None = None,
     builds: bool = False,
 ) -> str:
     """Return what a command that is asked writes, with the variables of its table. MeasurementError with this problem if it fails."""
-    done = ask(entry, command, variables(entry, environ), note, cwd=cwd, builds=builds)
+    done = ask(entry, command, variables(entry, environ), cwd=cwd, builds=builds)
     if done.status != 0:
         raise MeasurementError(f"{entry.each.place}: {problem}", hint=last_lines(done))
     return done.stdout.decode("utf-8", "backslashreplace")
@@ -272,25 +268,23 @@ def last_lines(done: process.Completed, number: int = 40) -> str:
     )
 
 
-def check_version(
-    entry: Entry, title: str, version: str, tested: Collection[str], note: Callable[[str], object]
-) -> None:
+def check_version(entry: Entry, title: str, version: str, tested: Collection[str]) -> None:
     """Note that this version of a framework is not among those that were tested, which are given by their first numbers."""
     if version and not any(f"{version}.".startswith(f"{item}.") for item in tested):
         shown = (
             f"{entry.each.place}: {title} {printable(version)} is not a version that was tested ({', '.join(tested)})"
         )
-        note(f"{shown}: what cannot be counted is an error, but look at the first counts")
+        LOG.info(f"{shown}: what cannot be counted is an error, but look at the first counts")
 
 
-def listed_once(entry: Entry, names: Iterable[str], note: Callable[[str], object]) -> list[str]:
-    """Return the names that a framework lists once; `note` is called with each that is listed twice."""
+def listed_once(entry: Entry, names: Iterable[str]) -> list[str]:
+    """Return the names that a framework lists once; each that is listed twice is said."""
     found: list[str] = []
     for name, times in Counter(names).items():
         if times == 1:
             found.append(name)
         else:
-            note(f"{entry.each.place}: {printable(name)} is left out: it is listed twice")
+            LOG.info(f"{entry.each.place}: {printable(name)} is left out: it is listed twice")
     return found
 
 

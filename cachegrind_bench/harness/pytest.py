@@ -25,6 +25,7 @@ from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle
 from cachegrind_bench.harness.pytest_session.session import Relay, run
 from cachegrind_bench.hermetic.environment import Request, held_back
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
+from cachegrind_bench.log import LOG
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.result import PYTEST, Benchmark, Score, Status
 from cachegrind_bench.startup.exchange import CHECKOUT
@@ -89,14 +90,12 @@ class Pytest(Harness):
         names = [os.path.basename(word) for word in command]
         return tuple(command[names.index("pytest") + 1 :]) if "pytest" in names else tuple(command)
 
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         """Let pytest collect, and return the benchmarks."""
-        found = collected(entry, environ, note)
+        found = collected(entry, environ)
         self._collected[id(entry)] = entry, found
         if found.python.unverified:
-            note(f"{entry.each.place}: {found.python.unverified}")
+            LOG.info(f"{entry.each.place}: {found.python.unverified}")
         return [
             entry.spec(
                 item.nodeid,
@@ -200,14 +199,14 @@ class _Followed(Relay):
         return self._failed and self._batch.fail_fast
 
 
-def collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> Collected:
+def collected(entry: Entry, environ: Mapping[str, str]) -> Collected:
     """Return what the pytest of this entry collects. MeasurementError if it cannot.
 
     In a worktree, what is or may be imported from the checkout, as of an editable install, is imported from the worktree.
     """
     cwd, own = entry.each.cwd, [item for item in entry.each.env if "=" in item]
     environ = {**environ, **dict(item.split("=", 1) for item in own)}
-    found = _collected(entry, environ, note)
+    found = _collected(entry, environ)
     if found.copies:
         raise MeasurementError(
             f"{entry.each.place}: {', '.join(found.copies)} is installed as a copy of your checkout, which would be measured in "
@@ -221,7 +220,6 @@ def collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], ob
     found = _collected(
         entry,
         {**environ, "PYTHONPATH": path.rstrip(os.pathsep)},
-        note,
         f"in the worktree of this commit: where it lacks a file that git does not track, {_SETUP_HINT}",
     )
     if found.elsewhere:
@@ -233,12 +231,12 @@ def collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], ob
     return replace(found, python=python)
 
 
-def _collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], advice: str = "") -> Collected:
+def _collected(entry: Entry, environ: Mapping[str, str], advice: str = "") -> Collected:
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder:  # whose rest, if we are killed, the next run removes
         target = str(folder.path / "collected")
         words = ["--collect-only", "-q", f"--cg-bench-list={target}", *entry.keys["pytest"]]
         argv = [python_of(entry, environ), "-P", "-c", _START, *words]
-        done = ask(entry, argv, environ, note)
+        done = ask(entry, argv, environ)
         if done.status not in (0, _NO_TESTS) or not os.path.exists(target):
             raise MeasurementError(
                 f"{entry.each.place}: pytest could not collect the benchmarks, and ended with {done.end}",

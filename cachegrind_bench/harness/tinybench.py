@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -57,9 +57,7 @@ class Tinybench(Harness):
             )
         return tuple(command[1:] if starts(command, "node") else command)
 
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         """Run the script, which executes each benchmark once."""
         words = entry.keys["tinybench"]
         script = _script(words)
@@ -69,9 +67,9 @@ class Tinybench(Harness):
                 hint="as in: node bench/index.mjs",
             )
         cwd = entry.each.cwd
-        command = (*node(entry, environ, note, cwd), "--import", str(SCRIPTS / "tinybench.mjs"), *words)
-        check_package(entry, "tinybench", (cwd / script).resolve().parent, ("5", "6.2"), note)
-        found = [*specs(entry, command, listing(entry, command, environ, note, cwd), note, cwd)]
+        command = (*node(entry, environ, cwd), "--import", str(SCRIPTS / "tinybench.mjs"), *words)
+        check_package(entry, "tinybench", (cwd / script).resolve().parent, ("5", "6.2"))
+        found = [*specs(entry, command, listing(entry, command, environ, cwd), cwd)]
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: {' '.join(words)} ran no benchmarks of tinybench",

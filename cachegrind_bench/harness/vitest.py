@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
@@ -51,21 +51,19 @@ class Vitest(Harness):
             )
         return (".", *(word for word in rest[1:] if word not in ("--run", "--")))
 
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         """Build all files, and have each list what it has."""
         folder, *options = entry.keys["vitest"]
         cwd = entry.each.cwd / folder
         if os.path.isdir(cwd):
             make_store(cwd / ".cg-bench")
-        check_package(entry, "vitest", cwd.resolve(), ("4.1",), note)
+        check_package(entry, "vitest", cwd.resolve(), ("4.1",))
         build = ("node", str(SCRIPTS / "vitest_build.mjs"), f".cg-bench/{build_folder(entry, *options)}", *options)
         problem = "Vitest could not build its benchmarks"
-        text = output_of(entry, build, environ, note, problem, cwd=cwd, builds=True)
-        run = (*node(entry, environ, note, cwd), str(SCRIPTS / "vitest_run.mjs"))
+        text = output_of(entry, build, environ, problem, cwd=cwd, builds=True)
+        run = (*node(entry, environ, cwd), str(SCRIPTS / "vitest_run.mjs"))
         files = printed(text, _BUILT, tuple[str, str])
-        text = listing(entry, (*run, *(word for file in files for word in file)), environ, note, cwd)
+        text = listing(entry, (*run, *(word for file in files for word in file)), environ, cwd)
         parts = text.split("\ncg-bench-next-file\n")[1:]
         if len(parts) < len(files):
             raise MeasurementError(
@@ -73,7 +71,7 @@ class Vitest(Harness):
                 hint="does it call process.exit?",
             )
         pairs = zip(files, parts, strict=False)
-        found = [spec for file, part in pairs for spec in specs(entry, (*run, *file), part, note, cwd)]
+        found = [spec for file, part in pairs for spec in specs(entry, (*run, *file), part, cwd)]
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: Vitest found no benchmarks in {cwd}",

@@ -19,6 +19,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.environment import COPIES
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.result import Environment, ObjectFile, SealPart, SealState, comparability_key
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Loop, Scope, Tool
 from cachegrind_bench.valgrind.runner import ValgrindRunner
@@ -130,6 +131,7 @@ def valgrind_setup(
 ) -> ValgrindSetup:
     """Find Valgrind and describe the machine; `passed` has hashes of variables passed on by request. MeasurementError without Valgrind."""
     found = find(valgrind, environ)
+    LOG.debug(f"uses Valgrind {found.version}: {found.launcher}")
     if os.path.lexists("/proc/self") and os.path.realpath("/proc/self") != f"/proc/{os.getpid()}":
         hint = "mount this one's own there, as 'unshare --pid --fork --mount-proc' does"
         raise MeasurementError("/proc is that of another PID namespace: no process can be followed", hint=hint)

@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self, TextIO
 
 from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.log import heard_by
 from cachegrind_bench.model.result import Benchmark, Status
 from cachegrind_bench.model.text import duration, grouped, plain, rough_duration, shortened
 from cachegrind_bench.valgrind.failures import quotation
@@ -71,6 +72,8 @@ class Display(ExitStack):
             self._live.start()
             self.callback(self._live.stop)
             self.callback(self._end_line)
+        if self._stream is not None:
+            self.enter_context(heard_by(self.note))
         self.push(self._note_repetition)
         return self
 
@@ -156,6 +159,8 @@ class SuiteDisplay(ExitStack):
             self._live.start()
             self.callback(self._live.stop)
             self._show("")
+        if self._stream is not None:
+            self.enter_context(heard_by(self.note))
         return self
 
     def note(self, text: str) -> None:

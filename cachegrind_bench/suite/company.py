@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import counted
 from cachegrind_bench.valgrind import forks
 from cachegrind_bench.waiting import repeated
@@ -64,12 +65,10 @@ class Company:
 
 
 class CompanyRunner:
-    """A `Runner` for the member of a company that has these words. One that takes long is noted, as the others wait for it."""
+    """A `Runner` for the member of a company that has these words. One that takes long is said, as the others wait for it."""
 
-    def __init__(
-        self, runner: ValgrindRunner, company: Company, words: tuple[str, ...], note: Callable[[str], object]
-    ) -> None:
-        self._runner, self._company, self._words, self._note, self._round = runner, company, words, note, 0
+    def __init__(self, runner: ValgrindRunner, company: Company, words: tuple[str, ...]) -> None:
+        self._runner, self._company, self._words, self._round = runner, company, words, 0
 
     def warm_up(self, execution: Execution) -> Outcome:
         """Execute natively, unless another member has."""
@@ -98,13 +97,13 @@ class CompanyRunner:
         if execution.timeout_ms is not None or len(members) == 1:
             return {}
         # An execution of its own shows whose fault it is.
-        with suppress(CgBenchError), _watched(self._runner.scratch.path, self._company.ids, self._note):
+        with suppress(CgBenchError), _watched(self._runner.scratch.path, self._company.ids):
             found = self._runner.measure_together(execution, collect, [(*words, *more) for words in members])
             return {words: one for words, one in zip(members, found, strict=bool(found)) if one is not None}
         return {}
 
 
-def _watched(folder: Path, ids: Sequence[str], note: Callable[[str], object]) -> AbstractContextManager[None]:
+def _watched(folder: Path, ids: Sequence[str]) -> AbstractContextManager[None]:
     """Note which member is executed when it has taken a minute, and again each time that this has doubled."""
     at: int | None = None
     since, next_s = 0.0, _LONG_S
@@ -116,6 +115,6 @@ def _watched(folder: Path, ids: Sequence[str], note: Callable[[str], object]) ->
             at, since, next_s = now, time.monotonic(), _LONG_S
         elif at is not None and (past := time.monotonic() - since) >= next_s:
             next_s *= 2
-            note(f"{ids[at]} has run for {past:.0f} s, while {counted(len(ids) - 1, 'other')} must wait")
+            LOG.info(f"{ids[at]} has run for {past:.0f} s, while {counted(len(ids) - 1, 'other')} must wait")
 
     return repeated(look, _LOOK_S)

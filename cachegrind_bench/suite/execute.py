@@ -49,9 +49,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class Watcher(Protocol):
     """Shows what goes on; called from several threads."""
 
-    def note(self, text: str) -> None:
-        """Something to report of the whole."""
-
     def setting_up(self, command: str) -> None:
         """A set-up command begins."""
 
@@ -117,7 +114,7 @@ def measure_job(
             with valgrind_setup.session(echo=echo) as ready:
                 runner: Runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
                 if spec.id in company:
-                    runner = CompanyRunner(ready.runner, company[spec.id], spec.command[1:], watcher.note)
+                    runner = CompanyRunner(ready.runner, company[spec.id], spec.command[1:])
                 (found,) = measured(plan, ready, partial(watcher.phase, spec.id), runner=runner)
                 benchmark = replace(found, **_of_spec(spec), output=output())
                 if reuse is not None and isinstance(runner, RecordingRunner):

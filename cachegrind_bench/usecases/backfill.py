@@ -15,6 +15,7 @@ import msgspec
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, intervals
 from cachegrind_bench.interruption import Completed
+from cachegrind_bench.log import LOG
 from cachegrind_bench.measure.command import default_id
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import counted, joined, matches, rough_duration
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from cachegrind_bench.model.result import Benchmark, Point, Snapshot
-    from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.executors import Workforce
     from cachegrind_bench.vcs.revisions import Repository
 
@@ -114,7 +114,7 @@ def past_of(request: BackfillRequest, repository: Repository) -> Past:
     )
 
 
-def backfill(past: Past, destination: Destination, force: Workforce, notices: Notices) -> Backfilled:
+def backfill(past: Past, destination: Destination, force: Workforce) -> Backfilled:
     """Measure what is needed, and store each commit as soon as it is measured: to be called again after any end.
 
     StoreError, and MeasurementError if not one of the commits can be measured.
@@ -123,9 +123,9 @@ def backfill(past: Past, destination: Destination, force: Workforce, notices: No
     with store:
         stored = _stored(past, store, force.machine.environment.key)
         if stored:
-            notices.note(f"{len(stored)} of {len(past.shas)} commits are in {store.url} already")
+            LOG.info(f"{len(stored)} of {len(past.shas)} commits are in {store.url} already")
         search = Search(len(past.shas), past.required, past.request.min_step, stored)
-        work = Work(past, destination, force, search, notices)
+        work = Work(past, destination, force, search)
         work.numbers = stored_numbers(store) if past.loops else {}
         work.run()
     if not any(costs is not None for costs in search.known.values()):
@@ -139,11 +139,9 @@ def backfill(past: Past, destination: Destination, force: Workforce, notices: No
 class Work:
     """Hands out commits, and keeps what comes back."""
 
-    def __init__(
-        self, past: Past, destination: Destination, force: Workforce, search: Search, notices: Notices
-    ) -> None:
+    def __init__(self, past: Past, destination: Destination, force: Workforce, search: Search) -> None:
         self._past, self._force, self._search = past, force, search
-        self._destination, self._notices = destination, notices
+        self._destination = destination
         self._request = past.request
         # What a command alone is measured by does not know of suites.
         cached, alone = ("--cached",) * (not past.request.fresh), ("-j", "1") * (force.width > 1)
@@ -158,7 +156,7 @@ class Work:
 
     def run(self) -> None:
         """Work until nothing is left to find out, or the budget is spent; what is under way then is waited for."""
-        waiting, since = Waiting(self._notices.note), time.monotonic()
+        waiting, since = Waiting(), time.monotonic()
         while True:
             # The first one alone, if its benchmarks' numbers of iterations are to hold for all.
             width = self._force.width if self._ended or not self._past.loops or self.numbers else 1
@@ -210,7 +208,7 @@ class Work:
         self._ended += 1
         try:
             result = self._force.result(sha, answers)
-            keep(self._destination, result, self._notices)
+            keep(self._destination, result)
             costs = _costs(result.benchmarks, self._request.model)
             taken = all(item.taken_over for item in result.benchmarks)
             self.numbers = {**numbers_of(result.benchmarks), **self.numbers}
@@ -224,12 +222,12 @@ class Work:
             self.taken_over += taken
             self.measured += not taken
             did = "took over what is the same at" if taken else "measured"
-            self._notices.note(f"{did} {sha[:12]}{where}: {self._progress()}")
+            LOG.info(f"{did} {sha[:12]}{where}: {self._progress()}")
         else:
             self.failed[sha] = failure
             lines = failure.splitlines()
             why = next((line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)), lines[0])
-            self._notices.note(f"{sha[:12]} could not be measured{where}: {why}")
+            LOG.info(f"{sha[:12]} could not be measured{where}: {why}")
 
     def _progress(self) -> str:
         running, left = len({*self._running.values()}), self._search.left()
@@ -278,7 +276,7 @@ def _commits(request: BackfillRequest, repository: Repository) -> tuple[tuple[st
             repository.required(end)
         raise UsageError(f"git has no commits {request.revisions!r}", hint=error.message) from error
     if repository.is_cut(listed):
-        repository.waiting.note(f"commits of {request.revisions} are missing, as this clone is shallow: {DEEPEN}")
+        LOG.info(f"commits of {request.revisions} are missing, as this clone is shallow: {DEEPEN}")
     shas = tuple(dict.fromkeys([*first, *listed]))
     tagged = frozenset(tag.sha for tag in tags(repository) if matches(tag.name, request.tags or "*"))
     if request.tags is not None:

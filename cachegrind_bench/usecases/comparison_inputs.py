@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.text import counted, matches, some
 from cachegrind_bench.store.baselines import Baselines
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.history.baseline import Choice
     from cachegrind_bench.store.protocol import Store
-    from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.stored_runs import Runs
     from cachegrind_bench.vcs.revisions import Repository
 
@@ -106,7 +106,6 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
 
     repository: Repository
     open_store: Callable[[], Store]
-    notices: Notices
     limit: int = DEFAULT_LIMIT
 
     def candidate(self, text: str) -> Side:
@@ -183,7 +182,7 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
         from cachegrind_bench.usecases.stored_runs import Runs
 
         with self.open_store() as store:
-            runs = Runs(store, self.notices, candidate)
+            runs = Runs(store, candidate)
             choice = of_commit(runs.of(wanted.sha), candidate)
             if not choice.pieces:
                 raise UsageError(
@@ -200,7 +199,7 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
         commit = candidate.commit
         itself = commit is not None and commit.sha == wanted.sha and not commit.dirty
         with self.open_store() as store:
-            runs = Runs(store, self.notices, candidate)
+            runs = Runs(store, candidate)
 
             def line() -> Iterator[str]:
                 if not itself:
@@ -227,14 +226,14 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_sides(
-    request: CompareRequest, repository: Repository, open_store: Callable[[], Store], notices: Notices
+    request: CompareRequest, repository: Repository, open_store: Callable[[], Store]
 ) -> tuple[Explained, int]:
     """Return the comparison and its exit code. UsageError, before the work, where its files cannot be written."""
     if request.base == request.candidate == "-":
         raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
     inputs = [find(name, repository.cwd) for name in (request.base, request.candidate)]
     request.report.check_files([path for path in inputs if path is not None])
-    sides = Sides(repository=repository, open_store=open_store, notices=notices, limit=request.max_size)
+    sides = Sides(repository=repository, open_store=open_store, limit=request.max_size)
     after = sides.candidate(request.candidate)
     before = sides.base(request.base, after.file.result)
     pattern = request.pattern
@@ -245,7 +244,7 @@ def compare_sides(
         known = ", ".join(item.id for item in after.file.result.benchmarks[:10]) or "no benchmarks at all"
         raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
     if before.missing:
-        notices.warn(f"{before.remarks[0]}")
+        LOG.warning(f"{before.remarks[0]}")
     return made, made.exit_code(require_baseline=request.require_baseline)
 
 

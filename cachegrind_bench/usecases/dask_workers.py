@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import distributed
 import msgspec
@@ -27,6 +27,7 @@ from distributed import WorkerPlugin
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import some
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order, describe, difference, measure
 from cachegrind_bench.usecases.executors import Workforce
@@ -34,9 +35,6 @@ from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.usecases.worktrees import NOT_FOR_RUN
 from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.waiting import Waiting
-
-if TYPE_CHECKING:
-    from cachegrind_bench.usecases import Notices
 
 T = TypeVar("T")
 # A client of Dask's, whose types say little.
@@ -134,14 +132,12 @@ def _described(request: MeasureRequest) -> Machine | str:
 
 
 @contextmanager
-def workforce(
-    client: Client, request: MeasureRequest, source: Source, key: str | None, notices: Notices
-) -> Generator[Workforce]:
+def workforce(client: Client, request: MeasureRequest, source: Source, key: str | None) -> Generator[Workforce]:
     """Measure on those workers whose results may be compared: with the history of this `key`, or else with most others.
 
     The others are named. NotComparableError if there are none.
     """
-    found = machines(client, request, Waiting(notices.note))
+    found = machines(client, request, Waiting())
     usable = {name: item for name, item in found.items() if isinstance(item, Machine)}
     if not usable:
         why = next((str(item) for item in found.values()), "the scheduler has no workers")
@@ -158,15 +154,15 @@ def workforce(
     first = next(item for item in usable.values() if item.key == chosen)
     for name, item in found.items():
         if not isinstance(item, Machine) or item.key != chosen:
-            notices.warn(f"{name} is not used: {item if isinstance(item, str) else difference(first, item)}")
+            LOG.warning(f"{name} is not used: {item if isinstance(item, str) else difference(first, item)}")
     own = [name for name in usable if usable[name].key == chosen]
     settings = _settings(request)
     plugin = _Joining(source, replace(request, environ=settings))
-    with _answering(_GIT_S), Waiting(notices.note).watched("the workers, each of which makes a clone"):
+    with _answering(_GIT_S), Waiting().watched("the workers, each of which makes a clone"):
         _within(_GIT_S, partial(client.register_plugin, plugin))
         threads: dict[str, int] = _within(_ANSWER_S, client.nthreads)
     executor = client.get_executor(pure=False, resources={_resource(chosen): 1})
-    waiting = _Waiting(client, notices)
+    waiting = _Waiting(client)
     try:
         yield Workforce(
             executor=executor,
@@ -182,15 +178,15 @@ def workforce(
         if client.status == "running":
             for tidy in partial(executor.shutdown, wait=False), partial(client.unregister_worker_plugin, plugin.name):
                 # A scheduler that has just gone keeps nothing.
-                with suppress(OSError), Waiting(notices.note).watched("the scheduler"):
+                with suppress(OSError), Waiting().watched("the scheduler"):
                     _within(_CONNECT_S, tidy)
 
 
 class _Waiting:
     """Looks whether there is still somebody to wait for."""
 
-    def __init__(self, client: Client, notices: Notices) -> None:
-        self._client, self._waiting, self._since = client, Waiting(notices.note), time.monotonic()
+    def __init__(self, client: Client) -> None:
+        self._client, self._waiting, self._since = client, Waiting(), time.monotonic()
 
     def check(self) -> None:
         """Say so where no worker is left, as others may come. MeasurementError without a scheduler."""

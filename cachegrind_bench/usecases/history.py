@@ -14,6 +14,7 @@ import msgspec
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.formats import csvformat, detect, export_only, github_action_benchmark, jsonl
 from cachegrind_bench.history.formats.fields import imported_record
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import counted, grouped, plain, some
 from cachegrind_bench.store.checking import wrong_with
 from cachegrind_bench.store.protocol import Query, Store
@@ -26,7 +27,6 @@ from cachegrind_bench.waiting import Waiting
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result, Snapshot
     from cachegrind_bench.store.files import FileStore
-    from cachegrind_bench.usecases import Notices
 
 # Formats that carry too little to make a run of, and what they lack.
 _ONE_WAY = {
@@ -57,11 +57,11 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"{self.form} always has all runs: --run has no effect", hint="--since chooses from them")
 
 
-def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore | None, notices: Notices) -> str:
+def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore | None) -> str:
     """Add result files, and keep their `profiles` in a store of files: all, or none if one cannot be read."""
     whole: list[Result] = []
     records: dict[str, Record] = {}
-    with Waiting(notices.note).watched(counted(len(names), "result")), store:
+    with Waiting().watched(counted(len(names), "result")), store:
         for name in names:
             source = read_result(name, limit=limit)
             record = run_record(source.result)
@@ -78,19 +78,19 @@ def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore |
         return f"added {counted(new, 'run')} to {plain(store.url)}{_known(len(records) - new)}\n"
 
 
-def export(store: Store, request: ExportRequest, notices: Notices) -> Iterator[bytes]:
+def export(store: Store, request: ExportRequest) -> Iterator[bytes]:
     """Yield the file in pieces. UsageError if there is no such run."""
     if request.form == "jsonl":
         yield from (record.data for record in _records(store, request.since))
     elif request.form == "bmf":
-        yield export_only.bencher(_run(store, request), notices.note).encode()
+        yield export_only.bencher(_run(store, request), LOG.info).encode()
     elif request.form == "github-action-benchmark":
         yield github_action_benchmark.write(_run(store, request)).encode()
     else:
         writers: dict[str, Callable[[Iterable[Snapshot]], Iterator[str]]] = {
             "csv": csvformat.write,
             "openmetrics": export_only.openmetrics,
-            "otava-csv": partial(export_only.otava, warn=notices.note),
+            "otava-csv": partial(export_only.otava, warn=LOG.info),
         }
         yield from (piece.encode() for piece in writers[request.form](runs_of(store, request.since, request.pattern)))
 
@@ -116,7 +116,7 @@ def _run(store: Store, request: ExportRequest) -> Snapshot:
     return found
 
 
-def import_file(store: Store, file: str, form: str | None, notices: Notices, *, limit: int) -> str:
+def import_file(store: Store, file: str, form: str | None, *, limit: int) -> str:
     """Add the runs of a file in this format, which is else detected: all of them, or none if one is damaged."""
     if form in _ONE_WAY:
         raise UsageError(f"{form} {_ONE_WAY[form]}, so it cannot be imported", hint="use jsonl, which loses nothing")
@@ -125,7 +125,7 @@ def import_file(store: Store, file: str, form: str | None, notices: Notices, *, 
     with (
         store,
         open_input(file, limit=limit, hint=_HINT) as stream,
-        Waiting(notices.note).watched(f"the records of {name}"),
+        Waiting().watched(f"the records of {name}"),
     ):
         form = form or detect(stream)
         if form == "jsonl":
@@ -143,7 +143,7 @@ def import_file(store: Store, file: str, form: str | None, notices: Notices, *, 
             new = store.add([imported_record(run, form, name) for run in runs if name_of(run) not in known])
         report = f"imported {counted(new, 'record')} from {plain(name)} into {plain(store.url)}{_known(total - new)}\n"
     if foreign:
-        notices.note(f"{counted(foreign, 'value')} of other tools skipped")
+        LOG.info(f"{counted(foreign, 'value')} of other tools skipped")
     return report
 
 
@@ -159,9 +159,7 @@ def _text_of(stream: BinaryIO, name: str, form: str) -> str:
         raise FileFormatError(f"not UTF-8 text: {error.reason} at byte {error.start}", path=name) from error
 
 
-def prune(
-    store: Store, runs: Sequence[str], notices: Notices, *, before: str | None, keep: int | None, dry_run: bool
-) -> str:
+def prune(store: Store, runs: Sequence[str], *, before: str | None, keep: int | None, dry_run: bool) -> str:
     """Remove these runs, and those that are older than `before` and not among the last `keep`."""
     survey = store.survey()
     total = sum(run_name(name) is not None for name in survey.names)
@@ -177,12 +175,12 @@ def prune(
     if len(doomed) > _SHOWN:
         lines.append(f"  and {counted(len(doomed) - _SHOWN, 'other')}\n")
     for problem in survey.problems:
-        notices.warn(f"{problem.what}; it stays as it is, with all that is in it")
+        LOG.warning(f"{problem.what}; it stays as it is, with all that is in it")
     what = "would remove" if dry_run else "removed"
     return f"{what} {removed} of {counted(total, 'run')} from {plain(store.url)}\n{''.join(lines)}"
 
 
-def rename(store: Store, old: str, new: str, notices: Notices) -> str:
+def rename(store: Store, old: str, new: str) -> str:
     """Call a benchmark by a new name from now on. UsageError if no run has it, or all have both."""
     found = [{point.id for point in run.points} for run in store.snapshots(Query(wanted={old, new}.__contains__))]
     runs, taken = sum(names == {old} for names in found), sum(names == {old, new} for names in found)
@@ -195,7 +193,7 @@ def rename(store: Store, old: str, new: str, notices: Notices) -> str:
         raise UsageError(why, hint="give a name that is not used in any of them")
     store.add([rename_record(old, new, _after_all_others(store))])
     if taken:
-        notices.note(f"in {counted(taken, 'run')} both names stay, as there are two benchmarks")
+        LOG.info(f"in {counted(taken, 'run')} both names stay, as there are two benchmarks")
     return f"{plain(old)} is called {plain(new)} from now on, in {counted(runs, 'stored run')} as well\n"
 
 

@@ -79,13 +79,11 @@ def measured(
     progress: Progress,
     echo: Callable[[bytes], None],
     *,
-    note: Callable[[str], object],
     explained: Callable[[Result], bool] = lambda _result: False,
 ) -> Result:
     """Measure by this plan, and describe machine and commit. MeasurementError if it cannot be measured.
 
-    `note` says what of git is waited for, or is not known. What is to be `explained`, as its counts show, gets calls and
-    a Python profile from further executions.
+    What is to be `explained`, as its counts show, gets calls and a Python profile from further executions.
     """
     from cachegrind_bench.measure.result import measured as measure
     from cachegrind_bench.usecases.checkout_dates import date_files
@@ -96,7 +94,7 @@ def measured(
     if request.prepare is None:  # which may build
         date_files(request.environ, request.cwd)
     # Read while the program is measured: counts do not care, and what is committed meanwhile is not what was measured.
-    described = partial(commit_of, Git(request.cwd, request.environ, Waiting(note)))
+    described = partial(commit_of, Git(request.cwd, request.environ, Waiting()))
     with beside(described) as commit, ready.session(echo=echo, keep=request.keep_out_files) as session:
 
         def result(*benchmarks: Benchmark) -> Result:

@@ -19,6 +19,7 @@ from cachegrind_bench.errors import (
     UsageError,
 )
 from cachegrind_bench.interruption import uninterrupted
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable, some
 from cachegrind_bench.store.baselines import Baselines, make_store
 from cachegrind_bench.store.durable import check_writable, write_atomic
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.files import FileStore
     from cachegrind_bench.store.protocol import Store
-    from cachegrind_bench.usecases import Notices
 
 _SQLITE = "sqlite:///"
 _SHOWN = 10  # ids in a message
@@ -77,16 +77,16 @@ def check_store(destination: Destination) -> None:
         profile_store(store)
 
 
-def save(request: SaveRequest, result: Result, notices: Notices) -> None:
+def save(request: SaveRequest, result: Result) -> None:
     """Store the result, and say so. StoreError as `keep` raises it."""
-    _check_commit(request.measure, result, notices)
+    _check_commit(request.measure, result)
     store = request.destination.store
     with store:
-        uid, is_new = keep(request.destination, result, notices)
-    notices.note(f"{'stored' if is_new else 'it was there already'} in {store.url} as {uid}")
+        uid, is_new = keep(request.destination, result)
+    LOG.info(f"{'stored' if is_new else 'it was there already'} in {store.url} as {uid}")
 
 
-def keep(destination: Destination, result: Result, notices: Notices) -> tuple[str, bool]:
+def keep(destination: Destination, result: Result) -> tuple[str, bool]:
     """Store a result durably; return its uid, and whether it is new. If that fails or is interrupted, a file has it.
 
     What may take long is begun with the result in that file: we may be killed. StoreError names the file.
@@ -110,7 +110,7 @@ def keep(destination: Destination, result: Result, notices: Notices) -> tuple[st
         if isinstance(error, StoreError):
             hint = f"{error.hint}\n{advice}" if error.hint else advice
             raise StoreError(f"{what}: {error.message}", hint=hint) from error
-        notices.write(f"cg-bench: {what}: {advice}\n")
+        LOG.warning(f"{what}: {advice}")
         raise
     if refuge is not None:
         with suppress(OSError):
@@ -119,7 +119,7 @@ def keep(destination: Destination, result: Result, notices: Notices) -> tuple[st
 
 
 @contextmanager
-def failure_saved(request: SaveRequest, plan: Plan, notices: Notices) -> Generator[None]:
+def failure_saved(request: SaveRequest, plan: Plan) -> Generator[None]:
     """If the one command that is measured inside fails, store that it did."""
     try:
         yield
@@ -127,24 +127,24 @@ def failure_saved(request: SaveRequest, plan: Plan, notices: Notices) -> Generat
         raise  # nothing was measured, so nothing failed
     except MeasurementError as error:
         try:
-            save(request, _failed(plan, request.measure, error, notices), notices)
+            save(request, _failed(plan, request.measure, error))
         except CgBenchError as second:  # the first error is the one that counts
-            notices.warn(second.message)
+            LOG.warning(second.message)
         raise
 
 
-def _check_commit(request: MeasureRequest, result: Result, notices: Notices) -> None:
+def _check_commit(request: MeasureRequest, result: Result) -> None:
     """Warn of what nobody would notice before a report stays empty."""
     from cachegrind_bench.vcs.commits import commit_info
 
     if result.commit is not None:
         if result.commit.dirty:
-            notices.warn("stored, but in no report: tracked files differ from the commit")
+            LOG.warning("stored, but in no report: tracked files differ from the commit")
         return
     try:
-        commit_info(_git(request, notices))
+        commit_info(_git(request))
     except MeasurementError as error:
-        notices.warn(f"stored without a commit, so in no report: {error.message}")
+        LOG.warning(f"stored without a commit, so in no report: {error.message}")
 
 
 def _make_refuge(cwd: Path) -> Path:
@@ -220,7 +220,7 @@ def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], boo
         )
 
 
-def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError, notices: Notices) -> Result:
+def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError) -> Result:
     """Return the result of a command that failed, as a suite would have it."""
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.suite.execute import failed
@@ -229,8 +229,8 @@ def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError, notice
     ready = valgrind_setup_of(request)
     words = tuple(map(printable, plan.command.typed))
     spec = BenchmarkSpec(id=plan.benchmark_id, command=words, cwd=plan.cwd, parameters={}, place="")
-    return result_of(request, ready.environment, [failed(spec, ready, error)], commit_of(_git(request, notices)))
+    return result_of(request, ready.environment, [failed(spec, ready, error)], commit_of(_git(request)))
 
 
-def _git(request: MeasureRequest, notices: Notices) -> Git:
-    return Git(request.cwd, request.environ, Waiting(notices.note))
+def _git(request: MeasureRequest) -> Git:
+    return Git(request.cwd, request.environ, Waiting())

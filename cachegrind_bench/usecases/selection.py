@@ -17,7 +17,6 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches, some
 from cachegrind_bench.store.timings import read_timings
 from cachegrind_bench.suite.select import matcher, parse_shard, plan_of, shards, tagged
-from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark
@@ -61,7 +60,7 @@ def configuration(cwd: Path) -> Configuration:
     return found
 
 
-def suite_of(request: MeasureRequest, harness: str | None, notices: Notices) -> Configuration:
+def suite_of(request: MeasureRequest, harness: str | None) -> Configuration:
     """Return the suite with all its benchmarks listed: that of the configuration, or the command's, which are of a harness.
 
     UsageError if no suite is configured, the harness is not known, or two benchmarks have the same id; MeasurementError if it cannot be built or listed.
@@ -74,12 +73,10 @@ def suite_of(request: MeasureRequest, harness: str | None, notices: Notices) -> 
 
         entry = entry_of(harness, request.command, cwd)
         found = Configuration(path=cwd, root=cwd, defaults={}, benchmarks=(), entries=(entry,))
-    return with_listed(found, request.environ, notices, request.env)
+    return with_listed(found, request.environ, request.env)
 
 
-def with_listed(
-    found: Configuration, environ: Mapping[str, str], notices: Notices, env: Sequence[str] = ()
-) -> Configuration:
+def with_listed(found: Configuration, environ: Mapping[str, str], env: Sequence[str] = ()) -> Configuration:
     """Return the configuration with the benchmarks that its entries stand for, which are built and listed for it.
 
     `env` has variables of the command line, as `NAME` or `NAME=VALUE`. MeasurementError if that fails, UsageError for an id that is taken.
@@ -90,7 +87,7 @@ def with_listed(
 
     configured: Any = found.defaults.get("env", ())
     environ = {**environ, **dict(item.split("=", 1) for item in (*configured, *env) if "=" in item)}
-    listed = expanded(found.entries, environ, found.benchmarks, notices.note)
+    listed = expanded(found.entries, environ, found.benchmarks)
     return replace(found, benchmarks=(*found.benchmarks, *listed), entries=())
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.interruption import Completed
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import counted
 from cachegrind_bench.suite.schedule import Outcome
 from cachegrind_bench.usecases.commit_task import Order
@@ -21,7 +22,6 @@ from cachegrind_bench.waiting import Waiting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.executors import Workforce
     from cachegrind_bench.usecases.selection import SelectRequest
     from cachegrind_bench.vcs.revisions import Repository
@@ -45,18 +45,18 @@ def order_of(repository: Repository, select: SelectRequest, words: Sequence[str]
     )
 
 
-def measured_by(force: Workforce, order: Order, ids: Sequence[str], here: Repository, notices: Notices) -> SuiteRun:
+def measured_by(force: Workforce, order: Order, ids: Sequence[str], here: Repository) -> SuiteRun:
     """Measure these benchmarks, which the order selects. MeasurementError if a part of them cannot be measured."""
     order, sha = replace(order, repository=force.repository, environ=force.environ), order.sha
     parts = force.submit(order, min(force.width, len(ids)))
-    notices.note(f"{counted(len(ids), 'benchmark')} of {sha[:12]} in {counted(len(parts), 'part')}")
-    ended, waiting, since = Completed(parts), Waiting(notices.note), time.monotonic()
+    LOG.info(f"{counted(len(ids), 'benchmark')} of {sha[:12]} in {counted(len(parts), 'part')}")
+    ended, waiting, since = Completed(parts), Waiting(), time.monotonic()
     while ended.pending:
         part = ended.next()
         force.check()
         if part is not None:
             since = time.monotonic()
-            notices.note(f"{len(parts) - ended.pending} of {counted(len(parts), 'part')} measured")
+            LOG.info(f"{len(parts) - ended.pending} of {counted(len(parts), 'part')} measured")
         waiting.look(f"{counted(ended.pending, 'part')} of {sha[:12]}", time.monotonic() - since)
     result = force.result(sha, [force.answer(part) for part in parts])
     found = {item.id: item for item in result.benchmarks}

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
 from cachegrind_bench.history.baseline import Choice
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.codec import ResultFile, decode, encode
 from cachegrind_bench.model.result import Result, Snapshot
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.store.protocol import Problem, Query, Report, Store, Survey
 from cachegrind_bench.store.reading import HINT, renames_in, snapshot
 from cachegrind_bench.store.record import name_of_run, run_name
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.vcs.git import COMMIT_ID
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def name_of(run: Snapshot) -> str:
     return name_of_run(run.uid, run.created_at, None if run.commit is None else run.commit.sha, run.env_key)
 
 
-def warn_of_damage(problems: Sequence[Problem], notices: Notices) -> None:
+def warn_of_damage(problems: Sequence[Problem]) -> None:
     """Name what could not be read of a store."""
     for problem in problems[:_SHOWN]:
         place = "" if problem.where in problem.what else f"{problem.where}: "
-        notices.warn(f"{place}{problem.what}")
+        LOG.warning(f"{place}{problem.what}")
     if problems:
         more = f"and {len(problems) - _SHOWN} more; " if len(problems) > _SHOWN else ""
-        notices.warn(f"{more}what cannot be read is left out: {HINT}")
+        LOG.warning(f"{more}what cannot be read is left out: {HINT}")
 
 
 def runs_of(store: Store, since: str | None, pattern: str | None, report: Report | None = None) -> Iterator[Snapshot]:
@@ -122,12 +122,12 @@ def _by_commit(store: Store, names: Sequence[str], wanted: str) -> list[tuple[st
     ]
 
 
-def kept_result(store: Store, name: str, notices: Notices, record: bytes | None = None) -> bytes:
+def kept_result(store: Store, name: str, record: bytes | None = None) -> bytes:
     """Return a run's result file with its profiles, if they were kept and can be read, else its record."""
     try:
         kept = store.profile(name)
     except StoreError as error:
-        notices.warn(f"{error.message}; the run is shown without it")
+        LOG.warning(f"{error.message}; the run is shown without it")
         kept = None
     return kept or record or next(store.read([name])).data
 
@@ -135,8 +135,8 @@ def kept_result(store: Store, name: str, notices: Notices, record: bytes | None 
 class Runs:
     """The runs of clean checkouts in a store, by commit; benchmarks are called as the `candidate` still calls them."""
 
-    def __init__(self, store: Store, notices: Notices, candidate: Result | None = None) -> None:
-        self._store, self._notices = store, notices
+    def __init__(self, store: Store, candidate: Result | None = None) -> None:
+        self._store = store
         self._found: dict[str, list[Snapshot]] = {}
         self._renames = renames_in(store)
         names = [] if candidate is None else [item.id for item in candidate.benchmarks]
@@ -160,7 +160,7 @@ class Runs:
         """Open what was chosen, as one result, with profiles where the store keeps them."""
         names = [name_of(run) for run in choice.runs]
         stored = {record.name: record.data for record in self._store.read(names)}
-        data = {name: kept_result(self._store, name, self._notices, stored[name]) for name in names}
+        data = {name: kept_result(self._store, name, stored[name]) for name in names}
         whole = ResultFile(data[names[0]], names[0])
         if len(names) == 1 and {item.id for item in whole.result.benchmarks} == {*choice.pieces}:
             return whole

@@ -127,7 +127,7 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
     write_timings(store, {} if request.shard else display.wall_ms, numbers_of(outcome.benchmarks))
     by_id = {item.id: item for item in outcome.benchmarks}
     environment = replace(ready.environment, info={**ready.environment.info, **selection.info})
-    git = Git(root, each.environ, Waiting(display.note))
+    git = Git(root, each.environ, Waiting())
     with uninterrupted():  # after Ctrl-C, what finished is still to be described
         benchmarks = [by_id[spec.id] for spec in specs if spec.id in by_id]
         result = result_of(each, environment, benchmarks, commit_of(git))

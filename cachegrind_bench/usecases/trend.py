@@ -18,6 +18,7 @@ from cachegrind_bench.history.lifecycle import reported_before
 from cachegrind_bench.history.series import SeriesSet, series_set
 from cachegrind_bench.history.trend import trend, window
 from cachegrind_bench.history.values import Finding, Kind, Provenance, State, Trend
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.text import matches
@@ -33,7 +34,6 @@ from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import CommitNote, Release, Snapshot
-    from cachegrind_bench.usecases import Notices
     from cachegrind_bench.vcs.revisions import Repository
 
 _ACCEPTED = "the file with the changes that were accepted, and why"
@@ -98,10 +98,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return trend(self.set, self.findings, provenance, releases=self.releases, first=first, compared=self.compared)
 
 
-def find_all(query: HistoryQuery, repository: Repository, store: Store, notices: Notices) -> Found:
+def find_all(query: HistoryQuery, repository: Repository, store: Store) -> Found:
     """Read the history in the store and search it, with warnings of what is damaged. UsageError, StoreError or MeasurementError (of git)."""
     model = None if query.model is None else CostModel.parse(query.model)
-    accepted, earlier = _accepted(repository, query.accepted), _previous(query.previous, notices)
+    accepted, earlier = _accepted(repository, query.accepted), _previous(query.previous)
     limits = Options(
         minimum_step=_parts_per_million(query.min_step, "--min-step"),
         creep_budget=_parts_per_million(query.creep_budget, "--creep-budget"),
@@ -114,10 +114,10 @@ def find_all(query: HistoryQuery, repository: Repository, store: Store, notices:
         renames = renames_in(store, found_damage.report)
         url, runs = store.url, store.survey().names
         damage = found_damage.result()
-    warn_of_damage(damage, notices)
+    warn_of_damage(damage)
     if head is None and snapshots:
-        notices.note("no git repository here: runs are ordered by their dates, on whatever branch they were")
-    line = None if head is None else _line(repository, head, snapshots, notices)
+        LOG.info("no git repository here: runs are ordered by their dates, on whatever branch they were")
+    line = None if head is None else _line(repository, head, snapshots)
     found = series_set(snapshots, line, model=model)
     if pattern is not None and runs and not found.series:
         raise UsageError(f"--benchmark {pattern!r}: no run of these commits has a matching benchmark")
@@ -175,14 +175,14 @@ def _head(repository: Repository, revision: str) -> str | None:
     return repository.required(revision) if sha is None and revision != "HEAD" else sha
 
 
-def _line(repository: Repository, head: str, runs: Sequence[Snapshot], notices: Notices) -> Sequence[CommitNote]:
+def _line(repository: Repository, head: str, runs: Sequence[Snapshot]) -> Sequence[CommitNote]:
     """Return the commits up to this one, in a shallow clone as far back as the oldest run."""
     oldest = min((run.commit.committed_at for run in runs if run.commit is not None), default=None)
     if oldest is not None:
         try:
             repository.deepen_since(head, oldest)
         except MeasurementError as error:
-            notices.warn(f"{error.message}: commits before are left out; {error.hint or ''}")
+            LOG.warning(f"{error.message}: commits before are left out; {error.hint or ''}")
     return commits.line(repository, head)
 
 
@@ -197,7 +197,7 @@ def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
         raise FileFormatError("it is not UTF-8", path=str(path)) from error
 
 
-def _previous(name: str | None, notices: Notices) -> tuple[Finding, ...] | None:
+def _previous(name: str | None) -> tuple[Finding, ...] | None:
     """Return the findings of an earlier report; None if there is none, as on the first night."""
     if name is None:
         return None
@@ -208,7 +208,7 @@ def _previous(name: str | None, notices: Notices) -> tuple[Finding, ...] | None:
     except UsageError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
-        notices.note(f"there is no previous report {name}: findings of the newest day count as new")
+        LOG.info(f"there is no previous report {name}: findings of the newest day count as new")
         return None
     return reported_findings(data, path=name)
 

@@ -19,6 +19,8 @@ from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.execution import Execution, Placed
 from cachegrind_bench.hermetic.launch import Outcome, launch
 from cachegrind_bench.hermetic.place import NOWHERE, Pair, Translation, pairs_of
+from cachegrind_bench.log import LOG
+from cachegrind_bench.process import shown_command
 from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import Collect, Geometry, Tool, arguments
@@ -250,7 +252,13 @@ class ValgrindRunner:
             # Natively a C library reads the real clock without a call, so the rest of the time has to be real, too; what
             # spins for others must end; and the loader, which knows the real CPU, looks elsewhere for files.
             launched = launched._replace(clock=None, pin_scheduling=False, record_files=False)
-        return launch(launched, self.scratch, echo=(lambda _chunk: None) if execution.quiet else self.echo)
+        LOG.debug(f"executes {shown_command(here.argv)} in {execution.cwd}, on CPU {execution.cpu}")
+        outcome = launch(launched, self.scratch, echo=(lambda _chunk: None) if execution.quiet else self.echo)
+        seen = "".join(f", {real} was {path}" for real, path in outcome.places.pairs)
+        LOG.debug(
+            f"ended after {outcome.wall_ms} ms{seen}{''.join(f', {part} kept: {why}' for part, why in outcome.unsealed.items())}"
+        )
+        return outcome
 
     def _placed(self, execution: Execution, argv: tuple[str, ...], places: Translation) -> Placed:
         return Placed(tuple(map(places.seen, argv)), self._variables(execution, places), places.seen(execution.cwd))

@@ -13,6 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.result import Commit, CommitNote, Release
 from cachegrind_bench.vcs.git import COMMIT_ID, Git, NoCommitError, lines_of
 
@@ -27,7 +28,7 @@ def commit_of(git: Git) -> Commit | None:
     except NoCommitError:
         pass
     except MeasurementError as error:
-        git.waiting.note(f"the commit is not known: {error.message}")
+        LOG.info(f"the commit is not known: {error.message}")
     return None
 
 

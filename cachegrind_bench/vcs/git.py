@@ -17,6 +17,7 @@ import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import without_password
 from cachegrind_bench.waiting import Waiting
 
@@ -166,7 +167,7 @@ class Git(msgspec.Struct, frozen=True):
     def gave_up(self, error: MeasurementError, what: str) -> None:
         """Note what is not known now as git did not end in time; whoever has no git, or no repository, knows why."""
         if isinstance(error, GitTimeoutError):
-            self.waiting.note(f"{what}: {error.message}")
+            LOG.info(f"{what}: {error.message}")
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether a commit is in the history of another one, or is that."""

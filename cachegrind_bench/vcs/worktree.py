@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import uninterrupted
+from cachegrind_bench.log import LOG
 from cachegrind_bench.startup.removal import remove
 from cachegrind_bench.vcs.objects import NOBODY
 
@@ -200,6 +201,6 @@ def _remove(git: Git, path: Path) -> None:
     with suppress(MeasurementError):  # `git gc` does the same after a while
         git.text("worktree", "remove", "--force", "--force", str(path), timeout=_TIMEOUT_S)
     if os.path.lexists(path):
-        git.waiting.note(f"cannot remove the worktree {path}: {why}")
+        LOG.info(f"cannot remove the worktree {path}: {why}")
         with suppress(OSError):
             path.rename(path.with_name(f"{path.name}.left.{secrets.token_hex(4)}"))

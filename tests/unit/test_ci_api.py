@@ -275,10 +275,9 @@ def test_an_answer_that_breaks_off_is_an_error_and_no_crash(
 
 
 @pytest.mark.parametrize("action", [reads, fetches])
-def test_what_is_waited_for_is_said(filled: Stub, action: Callable[[Client], object]) -> None:
-    said: list[str] = []
+def test_what_is_waited_for_is_said(filled: Stub, action: Callable[[Client], object], said: list[str]) -> None:
     filled.slow_next(2.7)
-    action(client(filled, note=said.append))
+    action(client(filled))
     (line,) = said
     assert re.fullmatch(r"waiting for GitHub to .*, [23] s", line)
 

@@ -31,7 +31,7 @@ LOOP = Loop(words={1: ("-n",)}, native=(), rehearsal=("", "-n"))
 
 class Fake:
     def __init__(self, *found: Sequence[Measurement | None] | Exception, folder: Path = Path("/nonexistent")) -> None:
-        self.found, self.log, self.notes = [*found], list[Any](), list[str]()
+        self.found, self.log = [*found], list[Any]()
         self.scratch = Scratch(path=folder, lock=-1)
 
     def warm_up(self, execution: Execution) -> Outcome:
@@ -60,7 +60,7 @@ def execution(word: str, **changes: Any) -> Execution:
 
 def members(fake: Fake) -> list[CompanyRunner]:
     company = Company([("a",), ("b",)], ["x/a", "x/b"])
-    return [CompanyRunner(fake, company, words, fake.notes.append) for words in company.members]  # type: ignore[arg-type]
+    return [CompanyRunner(fake, company, words) for words in company.members]  # type: ignore[arg-type]
 
 
 def test_the_first_has_all_measured_and_each_gets_its_own() -> None:
@@ -98,7 +98,9 @@ def test_one_that_fails_at_the_constant_path_is_warmed_up_and_measured_alone_whe
     assert fake.log == [("warm-up", "a"), ("warm-up", "a"), ("callgrind", "a"), together]
 
 
-def test_one_that_hangs_is_named_as_the_others_wait_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_hangs_is_named_as_the_others_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
     monkeypatch.setattr("cachegrind_bench.suite.company._LOOK_S", 0.005)
     monkeypatch.setattr("cachegrind_bench.suite.company._LONG_S", 0.05)
     fake = Fake(folder=tmp_path)
@@ -107,7 +109,7 @@ def test_one_that_hangs_is_named_as_the_others_wait_for_it(tmp_path: Path, monke
         for count, at in enumerate(("x/a", "x/b"), 1):
             (tmp_path / "forked").write_bytes(struct.pack("=2i", 1, 0) * count)
             deadline = time.monotonic() + 60
-            while not any(line.startswith(at) for line in fake.notes):
+            while not any(line.startswith(at) for line in said):
                 assert time.monotonic() < deadline
                 time.sleep(0.001)
         return [measurement() for _ in lines]
@@ -115,7 +117,7 @@ def test_one_that_hangs_is_named_as_the_others_wait_for_it(tmp_path: Path, monke
     monkeypatch.setattr(fake, "measure_together", hanging)
     members(fake)[0].measure(execution("a"), WHOLE, Tool.CALLGRIND)
     for at in ("x/a", "x/b"):
-        assert any(re.fullmatch(rf"{at} has run for \d+ s, while 1 other must wait", line) for line in fake.notes)
+        assert any(re.fullmatch(rf"{at} has run for \d+ s, while 1 other must wait", line) for line in said)
     (tmp_path / "forked").write_bytes(struct.pack("=6i", *range(6)))
     assert forks.running(tmp_path, 2) is forks.running(tmp_path / "none", 2) is None
 

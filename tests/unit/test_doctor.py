@@ -25,7 +25,6 @@ from cachegrind_bench.measure.doctor import (
     yama_scope,
 )
 from cachegrind_bench.render import diagnosis
-from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -319,15 +318,15 @@ def test_a_git_that_does_not_run_is_reported(programs: Callable[..., str], tmp_p
 
 
 def test_a_git_that_hangs_is_waited_for_with_a_line_and_reported(
-    programs: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    programs: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
     monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.1)
     monkeypatch.setattr("cachegrind_bench.measure.doctor._GIT_S", 1)
-    git, lines = Path(programs("git"), "git"), list[str]()
+    git = Path(programs("git"), "git")
     git.write_text("#!/bin/sh\n[ $1 = --version ] || exec sleep 60\n")
     path = os.pathsep.join([str(git.parent), os.environ["PATH"]])
-    check = git_checks({"PATH": path}, tmp_path, Waiting(lines.append))[1]
-    assert lines[0].startswith("waiting for git, ")
+    check = git_checks({"PATH": path}, tmp_path)[1]
+    assert said[0].startswith("waiting for git, ")
     assert check.level is Level.WARNING
     assert check.found == "git has not answered for 1 s: results carry no commit"
 

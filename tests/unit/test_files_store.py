@@ -270,13 +270,12 @@ def test_only_one_folds_or_removes_at_a_time_while_others_add_and_read(store: Fi
     assert store.compact("2026-02") == 9
 
 
-def test_whoever_waits_for_a_fold_is_told(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_waits_for_a_fold_is_told(store: FileStore, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
     monkeypatch.setattr(waiting, "_FIRST_S", 0.1)
-    told: list[str] = []
     path = store.folder / ".cg-bench.folding.lock"
     with locked(path), pytest.raises(StoreError, match=r"another process has held .* for 0\.3 s"):
-        FileStore(store.folder, waiting=waiting.Waiting(told.append, longest=0.3)).compact("2026-02")
-    assert f"waiting for {path}, 0 s" in told
+        FileStore(store.folder, waiting=waiting.Waiting(longest=0.3)).compact("2026-02")
+    assert f"waiting for {path}, 0 s" in said
 
 
 def test_a_lock_dies_with_its_holder(tmp_path: Path) -> None:

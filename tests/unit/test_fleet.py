@@ -17,7 +17,6 @@ from cachegrind_bench.cli.fleet import report_of
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.result import Environment
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.backfill import Work
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order
 from cachegrind_bench.usecases.dask_workers import connected
@@ -146,16 +145,16 @@ def test_a_scheduler_that_goes_before_its_client_knows_is_one_error(asked: str) 
     client.nthreads.return_value = {"tcp://a": 1}
     now = datetime(2026, 1, 31, tzinfo=UTC)
     request = MeasureRequest(command=("true",), now=now, geometry=Geometry(), cwd=Path(), environ={})
-    source, notices = MagicMock(digest="d"), MagicMock()
+    source = MagicMock(digest="d")
     getattr(client, asked).side_effect = ConnectionAbortedError("Stream is closed")
     if asked == "unregister_worker_plugin":
-        with dask_workers.workforce(client, request, source, None, notices) as force:
+        with dask_workers.workforce(client, request, source, None) as force:
             client.nthreads.side_effect = ConnectionAbortedError("Stream is closed")
             with pytest.raises(MeasurementError, match="the Dask scheduler went away"):
                 force.check()
         return
     said = pytest.raises(MeasurementError, match="the workers do not answer: Stream is closed")
-    with said, dask_workers.workforce(client, request, source, None, notices):
+    with said, dask_workers.workforce(client, request, source, None):
         pass
 
 
@@ -176,10 +175,10 @@ def test_a_scheduler_that_is_stopped_is_not_waited_for(hangs: str, monkeypatch: 
     if hangs == "register_plugin":
         client.register_plugin.side_effect = hang
         silent = pytest.raises(MeasurementError, match=r"the workers do not answer: not all did within 0\.1 s")
-        with silent, dask_workers.workforce(client, request, MagicMock(digest="d"), None, MagicMock()):
+        with silent, dask_workers.workforce(client, request, MagicMock(digest="d"), None):
             pass
     else:
-        with dask_workers.workforce(client, request, MagicMock(digest="d"), None, MagicMock()) as force:
+        with dask_workers.workforce(client, request, MagicMock(digest="d"), None) as force:
             if hangs == "nthreads":
                 client.nthreads.side_effect = hang
                 with pytest.raises(MeasurementError, match="the Dask scheduler went away"):
@@ -199,9 +198,8 @@ def test_a_scheduler_that_never_answers_is_an_error(monkeypatch: pytest.MonkeyPa
     over.set()
 
 
-def test_a_part_that_takes_long_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_takes_long_is_reported(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
     monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.1)
-    said = list[str]()
     executor, of = ThreadPoolExecutor(1), result(benchmark(id="a"))
     assert of.commit is not None
     sha = of.commit.sha
@@ -217,23 +215,21 @@ def test_a_part_that_takes_long_is_reported(monkeypatch: pytest.MonkeyPatch) -> 
         overlay=Overlay(configuration=None), sharing=True,
     )  # fmt: skip
     with executor:
-        made = measured_by(force, order, ["a"], Repository(cwd=Path(), environ={}), Notices(write=said.append))
+        made = measured_by(force, order, ["a"], Repository(cwd=Path(), environ={}))
     assert made.whole
 
 
-def test_a_commit_that_takes_long_on_a_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_takes_long_on_a_worker_is_reported(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
     monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.1)
     monkeypatch.setattr(Work, "_order", lambda *_: None)
-    said, futures = list[str](), [Future[Answer]()]
+    futures = [Future[Answer]()]
     monkeypatch.setattr(Work, "_finish", lambda *_: futures.clear())
     force, search = MagicMock(width=1, remote=True), MagicMock()
     force.submit.return_value, search.next.side_effect = futures[:], [0, None, None]
     force.check = lambda: futures[0].set_result(MagicMock()) if said and not futures[0].done() else None
-    Work(
-        MagicMock(request=MagicMock(split=1, seconds=None)), MagicMock(), force, search, Notices(write=said.append)
-    ).run()
+    Work(MagicMock(request=MagicMock(split=1, seconds=None)), MagicMock(), force, search).run()
     assert futures == []
-    assert said[0].startswith("cg-bench: waiting for 1 commit, ")
+    assert said[0].startswith("waiting for 1 commit, ")
 
 
 @pytest.mark.filterwarnings("error")

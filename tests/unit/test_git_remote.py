@@ -45,39 +45,39 @@ def started(pids: Path) -> list[int]:
 
 
 def test_whoever_waits_for_a_remote_is_told_and_no_longer_than_asked_for(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
     monkeypatch.setattr(waiting, "_FIRST_S", 0.2)
-    pids, lines = hang(place), list[str]()
-    store = GitStore(place.path, BRANCH, None, place.environ, waiting=Waiting(lines.append, longest=1))
+    pids = hang(place)
+    store = GitStore(place.path, BRANCH, None, place.environ, waiting=Waiting(longest=1))
     for act in (store.names, lambda: store.add(RECORDS)):
-        lines.clear()
+        said.clear()
         with pytest.raises(StoreError, match="git fetch took more than 1 s") as caught:
             act()
-        assert {*lines} == {"waiting for origin, 0 s", "waiting for origin, 1 s"}
+        assert {*said} == {"waiting for origin, 0 s", "waiting for origin, 1 s"}
         assert "s3cret" not in caught.value.message
     assert all(map(wait_until_gone, started(pids)))
 
 
-def test_whoever_waits_for_an_address_is_not_shown_its_password(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_waits_for_an_address_is_not_shown_its_password(
+    place: Place, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
     monkeypatch.setattr(waiting, "_FIRST_S", 0.1)
     hang(place)
-    lines = list[str]()
-    git, address = Git(place.path, place.environ, Waiting(lines.append, longest=0.5)), "ssh://user:s3/cret@host/x.git"
+    git, address = Git(place.path, place.environ, Waiting(longest=0.5)), "ssh://user:s3/cret@host/x.git"
     with pytest.raises(MeasurementError, match="took more than"):
         git.run("ls-remote", address, remote=address)
-    assert {*lines} == {"waiting for ssh:…, 0 s"}
+    assert {*said} == {"waiting for ssh:…, 0 s"}
 
 
-def test_whoever_waits_for_another_try_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_waits_for_another_try_is_told(place: Place, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
     monkeypatch.setattr(waiting, "_FIRST_S", 0.2)
-    lines: list[str] = []
     hang(place)
     place.environ["GIT_SSH"] = "/bin/false"
-    store = GitStore(place.path, BRANCH, None, place.environ, waiting=Waiting(lines.append, longest=2))
+    store = GitStore(place.path, BRANCH, None, place.environ, waiting=Waiting(longest=2))
     with pytest.raises(StoreError, match=r"could not be written after \d+ tries: git fetch: fatal: Could not read"):
         store.add(RECORDS)
-    assert any(line.startswith(f"waiting for the branch {BRANCH} (git fetch: fatal: Could not") for line in lines)
+    assert any(line.startswith(f"waiting for the branch {BRANCH} (git fetch: fatal: Could not") for line in said)
 
 
 def test_no_git_is_left_of_a_process_that_was_killed(place: Place) -> None:

@@ -18,26 +18,22 @@ from cachegrind_bench.harness.go_command import parse_command
 from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.harness.pytest import Pytest
+from cachegrind_bench.log import LOG
 from cachegrind_bench.measure.iterations import reported
 from cachegrind_bench.render import listings
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.selection import with_listed
 from cachegrind_bench.valgrind.options import Loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration, Entry
 
-NOTICES = Notices(write=lambda _text: None)
-
 
 class Fake(Harness):
-    def listed(
-        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
-    ) -> Sequence[BenchmarkSpec]:
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         assert environ["PATH"]
-        note("one is left out")
+        LOG.info("one is left out")
         names = Path(entry.each.cwd, "names").read_text(encoding="utf-8").split()
         return [entry.spec(name, ("run", name), region="here", tags=(*entry.each.tags, "own")) for name in names]
 
@@ -53,7 +49,7 @@ def _fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def listed(text: str) -> Configuration:
     path = Path.cwd() / "cg-bench.toml"
     path.write_text(text, encoding="utf-8")
-    return with_listed(load(path), {"PATH": "/bin:/usr/bin"}, NOTICES)
+    return with_listed(load(path), {"PATH": "/bin:/usr/bin"})
 
 
 def test_an_entry_becomes_the_benchmarks_that_its_harness_lists_after_its_setup() -> None:
@@ -77,9 +73,8 @@ def test_a_setup_that_fails_ends_the_listing_with_its_last_words() -> None:
     assert error.value.hint == "no compiler"
 
 
-def test_while_a_build_is_waited_for_its_last_line_is_shown() -> None:
-    said: list[str] = []
-    build = protocol._Watched(said.append, "cargo bench")
+def test_while_a_build_is_waited_for_its_last_line_is_shown(said: list[str]) -> None:
+    build = protocol._Watched("cargo bench")
     build.look(2)
     build.take(b"   Compiling memchr v2.7\n   Compiling ser")
     build.take(b"de v1\r\n\n")
@@ -87,11 +82,10 @@ def test_while_a_build_is_waited_for_its_last_line_is_shown() -> None:
     assert said == ["waiting for cargo bench, 2 s", "waiting for cargo bench, 4 s: Compiling serde v1"]
 
 
-def test_a_table_whose_harness_lists_nothing_is_named() -> None:
+def test_a_table_whose_harness_lists_nothing_is_named(said: list[str]) -> None:
     Path("names").write_text("", encoding="utf-8")
     Path("cg-bench.toml").write_text('[[benchmark]]\npytest = "t"\n', encoding="utf-8")
-    said: list[str] = []
-    with_listed(load(Path.cwd() / "cg-bench.toml"), {"PATH": "/bin:/usr/bin"}, Notices(write=said.append))
+    with_listed(load(Path.cwd() / "cg-bench.toml"), {"PATH": "/bin:/usr/bin"})
     assert "pytest lists no benchmarks" in said[-1]
 
 
@@ -220,7 +214,7 @@ def test_options_of_catch2_are_kept_ignored_or_refused_by_name() -> None:
         listed(bench.replace("./bench", "./bench --skip-benchmarks"))
 
 
-def built_by_cargo(harness: str, text: str, notices: Notices = NOTICES) -> Configuration:
+def built_by_cargo(harness: str, text: str) -> Configuration:
     """List an entry whose only bench target is this script."""
     bench = Path.cwd() / "parse-1"
     bench.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
@@ -228,7 +222,7 @@ def built_by_cargo(harness: str, text: str, notices: Notices = NOTICES) -> Confi
     target = {"name": "parse", "kind": ["bench"]}
     built = {"executable": str(bench), "manifest_path": str(Path.cwd() / "Cargo.toml"), "target": target}
     on_path("cargo", f"""echo "$@" >> asked\necho '{json.dumps(built)}'""")
-    return listed_with(f"[[benchmark]]\n{harness} = '. --features \"x y\"'\n", notices)
+    return listed_with(f"[[benchmark]]\n{harness} = '. --features \"x y\"'\n")
 
 
 @pytest.mark.parametrize(("harness", "mark"), [("criterion", "9criterion7bencher"), ("divan", "DIVAN_SAMPLE_SIZE")])
@@ -280,7 +274,7 @@ def test_cargo_builds_as_the_command_says_and_its_filters_choose(command: str, a
     on_path("cargo", f"""echo "$@" > asked\necho '{json.dumps(built)}'""")
     entry = protocol.entry_of("criterion", command.split(), Path.cwd())
     environ = {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"}
-    assert [spec.id for spec in protocol.harness_of("criterion").listed(entry, environ, print)] == ["parse/a"]
+    assert [spec.id for spec in protocol.harness_of("criterion").listed(entry, environ)] == ["parse/a"]
     toolchain = "+nightly " if "+nightly" in command else ""
     words = f"{toolchain}bench --no-run --manifest-path=./Cargo.toml --message-format=json {asked}"
     assert Path("asked").read_text(encoding="utf-8").split() == words.split()
@@ -290,7 +284,7 @@ def test_cargo_builds_as_the_command_says_and_its_filters_choose(command: str, a
 def test_an_option_of_a_framework_that_is_not_known_is_refused_by_name() -> None:
     entry = protocol.entry_of("divan", ["cargo", "bench", "--", "--ignored"], Path.cwd())
     with pytest.raises(UsageError, match="Divan's option --ignored is not known to cg-bench"):
-        protocol.harness_of("divan").listed(entry, {"PATH": "/bin"}, print)
+        protocol.harness_of("divan").listed(entry, {"PATH": "/bin"})
     with pytest.raises(UsageError, match="--harness divan does not know the command cargo criterion"):
         protocol.entry_of("divan", ["cargo", "criterion"], Path.cwd())
 
@@ -333,24 +327,22 @@ def test_the_functions_by_which_criterion_measures_are_preferred_to_its_clock(na
     assert with_measurement.sections.other == loop.sections
 
 
-def test_a_version_that_was_not_tested_is_noted() -> None:
-    said: list[str] = []
+def test_a_version_that_was_not_tested_is_noted(said: list[str]) -> None:
     entry = protocol.entry_of("go", ["go", "test"], Path.cwd())
     for version in ("1.26", "1.26.3", "1.260", "2"):
-        protocol.check_version(entry, "Go", version, ("1.26",), said.append)
+        protocol.check_version(entry, "Go", version, ("1.26",))
     assert [text.partition(" is not")[0] for text in said] == ["--harness go: Go 1.260", "--harness go: Go 2"]
     for folder, version in (("node_modules/vitest", "3.2.1"), ("a/node_modules/vitest", "4.1.9")):
         Path(folder).mkdir(parents=True)
         Path(folder, "package.json").write_text(json.dumps({"version": version}), encoding="utf-8")
-        node.check_package(entry, "vitest", Path(folder).absolute().parents[1], ("4.1",), said.append)
+        node.check_package(entry, "vitest", Path(folder).absolute().parents[1], ("4.1",))
     assert len(said) == 3
     assert "vitest 3.2.1 is not a version that was tested (4.1)" in said[-1]
 
 
-def test_a_stripped_program_that_may_be_of_another_framework_is_left_out_with_advice() -> None:
-    said: list[str] = []
+def test_a_stripped_program_that_may_be_of_another_framework_is_left_out_with_advice(said: list[str]) -> None:
     with pytest.raises(MeasurementError, match="Cargo built no benchmarks of Criterion") as error:
-        built_by_cargo("criterion", "true", Notices(write=said.append))
+        built_by_cargo("criterion", "true")
     assert "--features 'x y'" in said[0]  # the command that builds
     assert "is left out: it is stripped" in said[-1]
     assert "profile.bench.strip=false" in str(error.value.hint)
@@ -376,10 +368,10 @@ def on_path(name: str, text: str) -> None:
     path.chmod(0o755)
 
 
-def listed_with(text: str, notices: Notices = NOTICES) -> Configuration:
+def listed_with(text: str) -> Configuration:
     path = Path.cwd() / "cg-bench.toml"
     path.write_text(text, encoding="utf-8")
-    return with_listed(load(path), {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"}, notices)
+    return with_listed(load(path), {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"})
 
 
 def test_benchmarks_of_jmh_are_all_combinations_of_their_parameters() -> None:
@@ -400,7 +392,7 @@ JMH S 3 b.P S 29 b.jmh_generated.P_one_jmhTest S 3 one S 10 Throughput E A 1 1 1
 """
 
 
-def test_values_of_jmh_with_a_comma_are_whole_or_left_out() -> None:
+def test_values_of_jmh_with_a_comma_are_whole_or_left_out(said: list[str]) -> None:
     Path("classes/META-INF").mkdir(parents=True)
     Path("classes/META-INF/BenchmarkList").write_text(_BENCHMARK_LIST, encoding="utf-8")
     with zipfile.ZipFile("b.jar", "w") as jar:
@@ -409,8 +401,8 @@ def test_values_of_jmh_with_a_comma_are_whole_or_left_out() -> None:
     lines += ["b.P.one", '  param "all" = {a, b}', '  param "n" = {1,000, 20}', ""]
     on_path("java", "\n".join(["cat <<'END'", *lines, "END"]))
     for words in ('"b.jar"', '["-cp", "classes:lib/*", "org.openjdk.jmh.Main"]', '"b.jar -p kind=int,x one"'):
-        said: list[str] = []
-        found = listed_with(f"[[benchmark]]\njmh = {words}\n", Notices(write=said.append)).benchmarks
+        said.clear()
+        found = listed_with(f"[[benchmark]]\njmh = {words}\n").benchmarks
         assert found[-1].id == "b.P.one[all=a, b,n=20]"
         assert found[-1].command[-3:] == ("-p", "n=20", r"^b\.P\.one$")  # of its only value, JMH knows by itself
         assert "b.P.one is left out where its parameter n is 1,000: JMH's option -p takes a comma" in said[-1]
@@ -431,10 +423,9 @@ def test_values_of_jmh_with_a_comma_are_whole_or_left_out() -> None:
         ("--help", "here: cg-bench cannot follow JMH's option --help"),
     ],
 )
-def test_options_of_jmh_choose_benchmarks_or_say_nothing_or_are_refused(words: str, kept: str) -> None:
-    said: list[str] = []
+def test_options_of_jmh_choose_benchmarks_or_say_nothing_or_are_refused(words: str, kept: str, said: list[str]) -> None:
     try:
-        found = " ".join(jmh._patterns(words.split(), "here", said.append))
+        found = " ".join(jmh._patterns(words.split(), "here"))
     except UsageError as error:
         found = error.message
     assert found == kept or said == [f"here: {kept}"]
@@ -485,7 +476,7 @@ def test_what_starts_jmh_ends_with_a_jar_or_a_class(words: str, program: str, pa
 def test_a_command_that_names_no_program_is_refused_with_an_example(harness: str, command: str, problem: str) -> None:
     entry = protocol.entry_of(harness, command.split(), Path.cwd())
     with pytest.raises(UsageError, match=problem) as error:
-        protocol.harness_of(harness).listed(entry, {"PATH": "/bin:/usr/bin"}, NOTICES.write)
+        protocol.harness_of(harness).listed(entry, {"PATH": "/bin:/usr/bin"})
     assert command.split(maxsplit=1)[0] in str(error.value.hint)
 
 
@@ -628,7 +619,7 @@ def test_packages_and_tables_of_go_have_programs_of_their_own() -> None:
     assert len({spec.command[0] for spec in found.benchmarks}) == 6
 
 
-def test_benchmarks_of_go_are_those_that_run_whatever_they_print_or_report() -> None:
+def test_benchmarks_of_go_are_those_that_run_whatever_they_print_or_report(said: list[str]) -> None:
     events = [
         *ran("BenchmarkZero", "1"),
         *("=== RUN   BenchmarkSub\\nBenchmarkSub", *ran("BenchmarkSub/n=1"), *ran("BenchmarkSub/a/b")),
@@ -643,8 +634,7 @@ def test_benchmarks_of_go_are_those_that_run_whatever_they_print_or_report() -> 
         *("=== RUN   BenchmarkFails\\nBenchmarkFails", "     wrong\\n", "--- FAIL: BenchmarkFails", "FAIL"),
     ]
     go_packages(f"echo BenchmarkGhost 1 2 ns/op\n{told_by_go(*events)}\nexit 1", "m m")
-    said: list[str] = []
-    found = listed_with('[[benchmark]]\ngo = "."\n', Notices(write=said.append)).benchmarks
+    found = listed_with('[[benchmark]]\ngo = "."\n').benchmarks
     assert [spec.id for spec in found] == [
         f"Benchmark{name}" for name in ("Zero", "Sub/n=1", "Sub/a/b", "Dots", "Fails")
     ]
@@ -798,15 +788,14 @@ def test_node_is_given_only_flags_that_it_has(known: str, flags: list[str]) -> N
     assert [*found.command[: found.command.index("--import")]] == ["node", "--single-threaded", "--predictable", *flags]
 
 
-def test_a_name_of_javascript_that_cannot_be_an_argument_is_left_out() -> None:
+def test_a_name_of_javascript_that_cannot_be_an_argument_is_left_out(said: list[str]) -> None:
     names = ["a\u2028b", "half \ud800", "null \0"]
     lines = [*(f"cg-bench: {json.dumps(name)}" for name in names), 'x cg-bench: "d"', 'cg-bench: "one\x85line"']
     Path("list").write_text("\n".join(lines), encoding="utf-8")
     on_path("node", f"[ $1 = --v8-options ] || cat {Path.cwd() / 'list'}")
     Path("cg-bench.toml").write_text('[[benchmark]]\ntinybench = "bench.mjs"\n', encoding="utf-8")
-    said: list[str] = []
     environ = {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"}
-    found = with_listed(load(Path("cg-bench.toml").absolute()), environ, Notices(write=said.append)).benchmarks
+    found = with_listed(load(Path("cg-bench.toml").absolute()), environ).benchmarks
     assert [spec.id for spec in found] == ["a\u2028b", "one\x85line"]
     assert [text.split("toml:1: ")[1].split(" is left out")[0] for text in said] == [r"half \ud800", r"null \x00"]
 

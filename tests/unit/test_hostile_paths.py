@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.usecases import Notices
+from cachegrind_bench.log import LOG
 from cachegrind_bench.usecases.worktrees import within_of
 from cachegrind_bench.vcs.revisions import Repository
 from tests.unit import repositories
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("report", [Notices.note, Notices.warn])
+@pytest.mark.parametrize(("report", "begin"), [(LOG.info, ""), (LOG.warning, "warning: ")])
 def test_a_name_in_a_notice_moves_no_terminal_and_begins_no_line_of_a_log(
-    report: Callable[[Notices, str], None],
+    report: Callable[[str], None], begin: str, said: list[str]
 ) -> None:
-    said: list[str] = []
-    report(Notices(write=said.append), "stored in file:/a\n::error::x \x1b[31m\udcff/.cg-bench")
-    [line] = said
-    assert line.endswith("stored in file:/a\\x0a::error::x \\x1b[31m\\udcff/.cg-bench\n")
+    report("stored in file:/a\n::error::x \x1b[31m\udcff/.cg-bench")
+    assert said == [f"{begin}stored in file:/a\\x0a::error::x \\x1b[31m\\udcff/.cg-bench"]
 
 
 def test_a_checkout_at_any_path_knows_the_folder_it_is_used_in(tmp_path: Path) -> None:

@@ -422,3 +422,8 @@ def test_many_threads_may_run_programs_at_once() -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == sorted(str(number)[::-1].encode() for number in range(10, 20))
+
+
+def test_a_command_is_shown_without_passwords() -> None:
+    words = ["git", "fetch", "https://me:s3cret@host/x.git", "a b"]
+    assert process.shown_command(words) == "git fetch https://…@host/x.git 'a b'"

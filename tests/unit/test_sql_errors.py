@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ import pytest
 
 from cachegrind_bench import waiting
 from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.log import heard_by
 from cachegrind_bench.store.open import open_store
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.sql import database
@@ -254,7 +256,7 @@ def test_whoever_waits_for_a_locked_file_is_told_and_goes_on_when_it_is_free(
             held.clear()
             connection.rollback()
 
-        with SqlStore(url, waiting=waiting.Waiting(note)) as store:
+        with heard_by(note, logging.INFO), SqlStore(url) as store:
             assert act(store)
     assert lines == [f"waiting for the lock of {url}, 0 s"]
 
@@ -366,12 +368,11 @@ def test_a_host_that_can_be_none(postgres: Server) -> None:
     assert "cannot read postgresql://owner@xxx" in told
 
 
-def test_a_server_that_stops_is_said_and_bounded(postgres: Server) -> None:
-    notes: list[str] = []
+def test_a_server_that_stops_is_said_and_bounded(postgres: Server, said: list[str]) -> None:
     url = postgres.make_database("stopped")
     with SqlStore(url) as store:
         store.add(RECORDS)
-    store = SqlStore(url, waiting=waiting.Waiting(notes.append, 2.5))
+    store = SqlStore(url, waiting=waiting.Waiting(2.5))
 
     def ask() -> None:
         with store._database.reading() as connection:
@@ -386,7 +387,7 @@ def test_a_server_that_stops_is_said_and_bounded(postgres: Server) -> None:
 
     with pytest.raises(StoreError, match="server closed the connection"):
         ask()
-    assert notes == [f"waiting for {store.url}, 2 s"]
+    assert said == [f"waiting for {store.url}, 2 s"]
 
 
 def test_what_is_acknowledged_is_on_the_disk_of_a_server_that_promises_less(postgres: Server) -> None:

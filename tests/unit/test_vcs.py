@@ -274,13 +274,14 @@ def test_a_damaged_repository_says_what_git_says(repository: Repository) -> None
     assert why(repository.path, repository.environ).startswith("git status failed with status 128: ")
 
 
-def test_a_git_that_fails_is_named_where_there_is_a_repository(repository: Repository, tmp_path: Path) -> None:
-    lines = list[str]()
-    look = waiting.Waiting(lines.append)
+def test_a_git_that_fails_is_named_where_there_is_a_repository(
+    repository: Repository, tmp_path: Path, said: list[str]
+) -> None:
+    look = waiting.Waiting()
     for place in (repository.path, repository.path / ".git", tmp_path):  # no commit yet, no work tree, no repository
         assert commit_of(Git(place, repository.environ, look)) is None
     assert commit_of(Git(repository.path, {"PATH": "/nonexistent"}, look)) is None
-    assert lines == []
+    assert said == []
     repository.commit()
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
@@ -290,34 +291,33 @@ def test_a_git_that_fails_is_named_where_there_is_a_repository(repository: Repos
         program.write_text(f'#!/bin/sh\ncase "$*" in *{command}*) kill -9 $$;; esac\nexec {git} "$@"\n')
         program.chmod(0o755)
         assert commit_of(Git(repository.path, environ, look)) is None
-        assert lines.pop() == f"the commit is not known: git {command} was ended by signal 9"
+        assert said.pop() == f"the commit is not known: git {command} was ended by signal 9"
 
 
 @pytest.mark.parametrize("hanging", ["rev-parse", "status"])
 def test_a_git_that_hangs_is_named_and_given_up(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hanging: str
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str], hanging: str
 ) -> None:
     repository.commit()
-    environ, lines = hanging_at(hanging, repository, tmp_path), list[str]()
+    environ = hanging_at(hanging, repository, tmp_path)
     monkeypatch.setattr(waiting, "_FIRST_S", 0.1)
     monkeypatch.setattr(commits, "_ANSWERS_S", 10.0 if hanging == "status" else 0.3)
     monkeypatch.setattr(commits, "_STATUS_S", 0.3)
-    assert commit_of(Git(repository.path, environ, waiting.Waiting(lines.append))) is None
+    assert commit_of(Git(repository.path, environ)) is None
     ended = f"git {hanging} took more than 0.3 s"
-    assert any(line.startswith(f"waiting for git {hanging}, ") for line in lines)
-    assert lines[-1] == f"the commit is not known: {ended}"
+    assert any(line.startswith(f"waiting for git {hanging}, ") for line in said)
+    assert said[-1] == f"the commit is not known: {ended}"
     assert why(repository.path, environ) == ended
 
 
 @pytest.mark.parametrize("hanging", ["diff", "log"])
 def test_what_is_not_known_as_git_hangs_is_said(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hanging: str
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str], hanging: str
 ) -> None:
     sha = repository.commit()
-    lines = list[str]()
     monkeypatch.setattr(diff, "_TIMEOUT_S", 0.2)
     monkeypatch.setattr(commits, "_NOTES_TIMEOUT_S", 0.2)
-    git = Revisions(repository.path, hanging_at(hanging, repository, tmp_path), waiting.Waiting(lines.append))
+    git = Revisions(repository.path, hanging_at(hanging, repository, tmp_path))
     if hanging == "diff":
         assert diff.hunks(git, sha, sha) is None
         missing = "what changed in the source is"
@@ -326,4 +326,4 @@ def test_what_is_not_known_as_git_hangs_is_said(
         stored = Snapshot(uid="", tool_version="", created_at="", commit=commit, env_key="", points=())
         assert subjects_of([stored], git) == {}
         missing = "the subjects of commits are"
-    assert lines == [f"{missing} not known: git {hanging} took more than 0.2 s"]
+    assert said == [f"{missing} not known: git {hanging} took more than 0.2 s"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
 import signal
@@ -15,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from cachegrind_bench import waiting
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.log import heard_by
 from cachegrind_bench.startup import removal
 from cachegrind_bench.store.git_store import GitStore
 from cachegrind_bench.vcs import commits
@@ -349,7 +350,7 @@ def test_a_worktree_that_takes_long_to_be_removed_is_reported(
         if "waiting for the removal of" in text:
             looked.set()
 
-    with worktree(replace(revisions(repository), waiting=waiting.Waiting(note)), sha, tmp_path / "tree"):
+    with heard_by(note, logging.INFO), worktree(revisions(repository), sha, tmp_path / "tree"):
         monkeypatch.setattr(worktrees, "remove", slowly)
     assert not (tmp_path / "tree").exists()
 
@@ -383,16 +384,16 @@ def test_a_full_disk_is_named_with_what_to_do(repository: Repository, tmp_path: 
 
 @pytest.mark.parametrize("hanging", ["worktree list", "worktree add", "add --update"])
 def test_a_git_that_hangs_at_a_worktree_is_named(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hanging: str
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str], hanging: str
 ) -> None:
-    sha, name, lines = repository.commit(), hanging.split(maxsplit=1)[0], list[str]()
+    sha, name = repository.commit(), hanging.split(maxsplit=1)[0]
     monkeypatch.setattr(waiting, "_FIRST_S", 0.1)
     monkeypatch.setattr(worktrees, "_TIMEOUT_S", 0.3)
-    git = Git(repository.path, hanging_at(hanging, repository, tmp_path), waiting.Waiting(lines.append))
+    git = Git(repository.path, hanging_at(hanging, repository, tmp_path))
     with pytest.raises(MeasurementError, match=f"git {name} took more than 0.3 s"):  # noqa: SIM117 - the next one raises it
         with worktree(git, sha, tmp_path / "tree") if name == "worktree" else nullcontext(changes_as_commit(git)):
             pass
-    assert f"waiting for git {name}, 0 s" in lines
+    assert f"waiting for git {name}, 0 s" in said
 
 
 def test_a_worktree_that_another_git_has_half_made_is_waited_for(repository: Repository, tmp_path: Path) -> None:
@@ -577,9 +578,9 @@ def test_the_place_of_another_machine_is_left_alone(repository: Repository, tmp_
 
 @pytest.mark.parametrize("goes", [True, False])
 def test_a_worktree_in_which_something_still_writes_is_no_error(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, goes: bool
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str], goes: bool
 ) -> None:
-    tries, notes = list[str](), list[str]()
+    tries = list[str]()
 
     def remove(path: str) -> None:
         tries.append(path)
@@ -589,7 +590,7 @@ def test_a_worktree_in_which_something_still_writes_is_no_error(
 
     monkeypatch.setattr(worktrees, "remove", remove)
     monkeypatch.setattr(worktrees, "_PAUSE_S", 0)
-    git = replace(revisions(repository), waiting=waiting.Waiting(notes.append))
+    git = revisions(repository)
     sha, text = repository.commit(), Git.text
 
     def forget(self: Git, *words: str, **how: Any) -> str:
@@ -604,7 +605,7 @@ def test_a_worktree_in_which_something_still_writes_is_no_error(
         with worktree(git, sha, tmp_path / "tree") as tree:
             pass
         assert not tree.exists()
-    assert len([note for note in notes if note.endswith("tree: Directory not empty")]) == (0 if goes else 2)
+    assert len([line for line in said if line.endswith("tree: Directory not empty")]) == (0 if goes else 2)
     assert len([*tmp_path.glob("tree.left.*")]) == (0 if goes else 2)
 
 

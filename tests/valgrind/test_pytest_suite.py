@@ -250,10 +250,10 @@ def test_what_an_environment_imports_from_the_checkout_comes_from_a_worktree(
         CHECKOUT: str(project.path),
         WORKTREE: json.dumps([str(project.path), str(worktree), []]),
     }
-    found = collected(entry, environ, print)
+    found = collected(entry, environ)
     assert ([item.nodeid for item in found.items], found.elsewhere) == (["tests/test_it.py::test_work"], ())
     (entry,) = load(project.path / "cg-bench.toml").entries
-    here = collected(entry, project.environ, print)
+    here = collected(entry, project.environ)
     assert found.python.variables == here.python.variables == ()
     path = [each.replace(str(worktree), str(project.path)) for each in found.root["sys_path"]]
     assert path == here.root["sys_path"], "counts depend on it"
@@ -267,4 +267,4 @@ def test_what_an_environment_imports_from_the_checkout_comes_from_a_worktree(
     (metadata / "RECORD").write_text("mine.py,,\n")
     (metadata / "direct_url.json").write_text(json.dumps({"url": project.path.as_uri(), "dir_info": {}}))
     with pytest.raises(MeasurementError, match="mine is installed as a copy of your checkout"):
-        collected(entry, {**project.environ, CHECKOUT: str(project.path)}, print)
+        collected(entry, {**project.environ, CHECKOUT: str(project.path)})

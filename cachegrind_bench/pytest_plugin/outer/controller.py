@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import signal
@@ -23,6 +24,7 @@ from cachegrind_bench.harness.pytest_session.request import Collected, Item, Pyt
 from cachegrind_bench.harness.pytest_session.session import Relay, run
 from cachegrind_bench.hermetic.environment import held_back
 from cachegrind_bench.interruption import interrupt, is_postponed
+from cachegrind_bench.log import heard_by
 from cachegrind_bench.model.result import Result
 from cachegrind_bench.model.text import counted
 from cachegrind_bench.pytest_plugin.outer.collection import NOTICE, collected, keep_benchmarks, prepare, this_python
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import ValgrindSetup
 
 _LOG_COLUMNS = 100
+_MOST_VERBOSE = 3  # -vvv
 
 
 def take_over(config: pytest.Config) -> None:
@@ -152,8 +155,9 @@ class Controller:
         ]
         chosen = self._asked
         how = chosen.settings
+        level = logging.DEBUG if self._config.option.verbose >= _MOST_VERBOSE else logging.INFO
         try:
-            with tidied_up() as self._check:
+            with tidied_up() as self._check, heard_by(self._progress, level):
                 created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
                 found = convert(collected(session.config, session.items), Collected)
                 self._notices += filter(None, [found.python.unverified])
@@ -164,7 +168,7 @@ class Controller:
                 self._result = Result(
                     tool_version=__version__,
                     created_at=created_at,
-                    commit=commit_of(Git(bench.place.cwd, how.environ, Waiting(self._progress))),
+                    commit=commit_of(Git(bench.place.cwd, how.environ, Waiting())),
                     env=self._valgrind_setup.environment,
                     benchmarks=tuple(benchmarks),
                 )

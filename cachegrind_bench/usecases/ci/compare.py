@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.explained import Explained
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
-    from cachegrind_bench.usecases import Notices
 
 # Room for a comment's mark.
 _ROOM = 200
@@ -49,11 +48,11 @@ class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
     open_store: Callable[[], Store] | None
 
 
-def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
+def compare(job: Job, request: CompareRequest) -> None:
     """Compare the result with its baseline. The verdict does not end the step: `gate` does, after all else is done."""
     result, missing = job.result(), job.missing()
     candidate = Side(name=_called(job.event), file=result, remarks=() if missing is None else (missing,))
-    base = _base(job, result.result, request, notices)
+    base = _base(job, result.result, request)
     # All of a suite; of a command its own, as the history may have other commands'.
     known = {item.id for item in result.result.benchmarks} if (request.measured.text or "").strip() else None
 
@@ -110,7 +109,7 @@ def _called(event: Event) -> str:
     return "the pull request" if event.run is not None else "this job"
 
 
-def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -> Side:
+def _base(job: Job, result: Result, request: CompareRequest) -> Side:
     """Open the base: what was measured or sent with the candidate, else what the history or a file has."""
     event, baseline = job.event, request.baseline
     if (job.data / BASE).exists():
@@ -138,7 +137,7 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
             hint="a step with actions/checkout before, of the event's own commit",
         )
     name, sha = base_commit(event, repository, head, branch=rest, tip=kind == "branch")
-    sides = Sides(repository=repository, open_store=request.open_store, notices=notices)
+    sides = Sides(repository=repository, open_store=request.open_store)
     return sides.nearest(name, sha, result)
 
 

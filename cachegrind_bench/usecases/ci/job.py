@@ -91,8 +91,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
         if not self.token:
             raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")
-        note, event = self.runner.say, self.event
-        return Client(api_url=event.api_url, repository=event.repository, token=self.token, note=note)
+        return Client(api_url=self.event.api_url, repository=self.event.repository, token=self.token)
 
     def write_verdict(self, verdict: Verdict) -> None:
         """Hand the verdict to later steps."""
@@ -139,7 +138,7 @@ def _reason(said: str) -> tuple[str, str]:
 
 
 def _repository(runner: Runner, cwd: Path) -> Repository:
-    return Repository(cwd=cwd, environ=dict(runner.environ), waiting=Waiting(runner.say))
+    return Repository(cwd=cwd, environ=dict(runner.environ), waiting=Waiting())
 
 
 def command_words(text: str | None, identity: str | None) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.ci.gitlab import Client, MergeRequest, read_merge_request
 from cachegrind_bench.ci.posts import marker, post
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.log import LOG
 from cachegrind_bench.render.comparison import markdown
 from cachegrind_bench.render.comparison.view import view
 from cachegrind_bench.usecases.ci.report import ALWAYS, NEVER
@@ -16,12 +17,9 @@ from cachegrind_bench.usecases.ci.reproduce import failures
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.explained import Explained
-    from cachegrind_bench.usecases import Notices
 
 
-def comment(
-    environ: Mapping[str, str], token: str | None, when: str, compare: Callable[[], Explained], notices: Notices
-) -> None:
+def comment(environ: Mapping[str, str], token: str | None, when: str, compare: Callable[[], Explained]) -> None:
     """Call `compare`, and comment what it returns on the merge request of this job, or update the comment there is.
 
     The report is made here, of results, which are data: a job that ran a contributor's code may have written any text. The
@@ -35,15 +33,15 @@ def comment(
             "there is no token for GitLab's API", hint="set the variable CG_BENCH_TOKEN, for this job alone"
         )
     made = compare()
-    client = Client(place, token, note=notices.note)
+    client = Client(place, token)
     head = client.open_head()
     if head != place.head_sha:
         why = "was closed or merged" if head is None else "has a newer commit, whose pipeline will comment"
-        notices.note(f"no comment: merge request {place.number} {why}")
+        LOG.info(f"no comment: merge request {place.number} {why}")
         return
     wanted = made.changed or when == ALWAYS
     outcome = post(client.thread(), _text(made, place), marker("gitlab", place.job), wanted=wanted)
-    notices.note(f"comment on merge request {place.number}: {outcome.value}")
+    LOG.info(f"comment on merge request {place.number}: {outcome.value}")
 
 
 def _text(made: Explained, place: MergeRequest) -> str:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.ci.github import Client
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
-    from cachegrind_bench.usecases import Notices
 
 ON_CHANGE, ALWAYS, NEVER = "on-change", "always", "never"
 _TREND_FILES = {"html": "report.html", "markdown": "report.md", "json": "report.json"}
@@ -55,14 +54,14 @@ def comment(job: Job, when: str, artifact: str) -> None:
     job.runner.say(f"comment under pull request {number}: {outcome.value}")
 
 
-def store(job: Job, history: Store, words: Sequence[str], notices: Notices) -> None:
+def store(job: Job, history: Store, words: Sequence[str]) -> None:
     """Add the result to the history, which our own commands know by these words, for the commit that the job is for."""
     result = job.result().result
     _check_commit(job, result)
     missing = job.missing()
     if missing is not None:
         annotate(job.runner, "warning", f"stored, but {missing}")
-    _check_others(job, result, history, notices)
+    _check_others(job, result, history)
     status, why, _ = job.run(["history", "add", *words, str(job.data / RESULT)])
     if status != 0:
         hint = "for a branch of git the job needs 'permissions: contents: write'"
@@ -151,12 +150,12 @@ def _last_report(job: Job, artifact: str) -> Path | None:
     return path
 
 
-def _check_others(job: Job, result: Result, history: Store, notices: Notices) -> None:
+def _check_others(job: Job, result: Result, history: Store) -> None:
     """Warn if the history has other counts of the same: then several programs share a name, and none has a true baseline."""
     if result.commit is None:
         return
     with history as opened:
-        known = [point for run in Runs(opened, notices).of(result.commit.sha) for point in run.points]
+        known = [point for run in Runs(opened).of(result.commit.sha) for point in run.points]
     counts = {(item.id, item.key): item.counts for item in result.benchmarks if item.counts is not None}
     measured = ((point, counts.get((point.id, point.key))) for point in known if point.counts is not None)
     other = sorted({point.id for point, mine in measured if mine not in (None, point.counts)})
