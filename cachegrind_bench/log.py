@@ -16,7 +16,7 @@ LOG.propagate = False  # into the log of a test suite that is measured, or of a 
 LOG.addHandler(logging.NullHandler())
 
 
-class _Lines(logging.Handler):
+class Lines(logging.Handler):
     """Gives each record to `write` as one line, in which names hold nothing that a terminal would obey."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
@@ -33,7 +33,7 @@ class _Lines(logging.Handler):
 def heard_by(write: Callable[[str], object], level: int | None = None) -> Generator[None]:
     """Give what is said during the block to `write`, and to nobody else, from this `level` on if it is not to stay."""
     before = LOG.handlers, LOG.level
-    LOG.handlers = [_Lines(write)]
+    LOG.handlers = [Lines(write)]
     if level is not None:
         LOG.setLevel(level)
     try:
