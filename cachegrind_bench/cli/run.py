@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -193,7 +193,7 @@ def _run_suite(options: dict[str, Any]) -> int:
     from cachegrind_bench.usecases.comparison import InMemory, growths_in
     from cachegrind_bench.usecases.numbers import stored
     from cachegrind_bench.usecases.selection import SelectRequest, selected, suite_of
-    from cachegrind_bench.usecases.suite import SuiteRequest, exceeded, measure_suite
+    from cachegrind_bench.usecases.suite import SuiteRequest, measure_suite
 
     each = measure_request(options)
     request = struct_of(SuiteRequest, options, each=each, typed=frozenset(filter(typed, names_of(measuring_options))))
@@ -221,7 +221,7 @@ def _run_suite(options: dict[str, Any]) -> int:
             unfinished=run.outcome.unfinished,
             skipped=run.outcome.skipped,
             reused=run.reused,
-            remarks=exceeded(run.result, gates.limits),
+            remarks=remarks_on_limits(run.result, gates),
             since=since,
         )
         growth = growths_in(InMemory(run.result)).values()
@@ -243,6 +243,22 @@ def _gates(specs: Sequence[BenchmarkSpec] = ()) -> Gates:
 
     held = configured_texts("threshold_allocations")
     return GateOptions(limit=configured_texts("limit"), threshold_allocations=held).gates(specs)
+
+
+def remarks_on_limits(result: Result, gates: Gates) -> Iterator[str]:
+    """Say which limits were exceeded. It is for comparisons to fail on them."""
+    from cachegrind_bench.compare.allocations import counted
+    from cachegrind_bench.compare.verdict import exceeded
+    from cachegrind_bench.model.metrics import CostModel
+    from cachegrind_bench.model.text import grouped
+
+    for item in result.benchmarks:
+        if item.score is not None:
+            calls = item.calls if gates.needs_calls(item.id) else None
+            made = None if calls is None or not calls.is_whole else counted(None, calls).made.candidate
+            for over in exceeded(gates.limits, item, CostModel.parse(item.score.model), made):
+                limit = over.limit
+                yield f"{item.id}: {limit.name} {grouped(over.value)} exceeds the limit of {grouped(limit.value)}"
 
 
 def _run_on_workers(options: dict[str, Any], request: MeasureRequest, selection: Selection) -> SuiteRun:

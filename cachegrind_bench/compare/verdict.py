@@ -280,7 +280,7 @@ def with_allocations(
     gates = comparison.gates
 
     def held(item: Difference) -> Difference:
-        if not gates.needs_calls(item.id) or item.candidate is None or item.candidate.status is not Status.OK:
+        if not gates.needs_calls(item.id) or (new := item.candidate) is None or new.status is not Status.OK:
             return item
         from cachegrind_bench.compare.allocations import counted
 
@@ -297,7 +297,7 @@ def with_allocations(
         found = counted(before, after)
         made = found.made.candidate
         more = threshold is not None and before is not None and made > found.made.base * (1 + threshold)
-        over = [Broken(limit=limit, value=made) for limit in limits if made > limit.value]
+        over = exceeded(limits, new, comparison.model, made)
         if not more and not over:
             return item
         # An earlier cause stays only where that was a regression, too.
@@ -368,15 +368,7 @@ def judge(
         if moved is not None:
             threshold = deciding(moved, gates).floor(_wanted(benchmark_id, gates))
             state, causes = _state(moved, benchmark_id, gates)
-    counts = None if candidate is None else candidate.counts
-    broken = tuple(
-        Broken(limit=limit, value=value)
-        for limit in gates.limits
-        if counts is not None
-        and limit.holds_for(benchmark_id)
-        and (value := limit.measured(counts, model)) is not None
-        and value > limit.value
-    )
+    broken = () if candidate is None else exceeded(gates.limits, candidate, model)
     return Difference(
         id=benchmark_id,
         state=State.REGRESSION if broken else state,
@@ -389,6 +381,16 @@ def judge(
         fields=fields,
         forced=moved is not None and not same,
     )
+
+
+def exceeded(
+    limits: Iterable[Limit], item: Benchmark, model: CostModel, allocations: int | None = None
+) -> tuple[Broken, ...]:
+    """Return which of the limits the counts of a benchmark exceed, or its allocations if these are known."""
+    if item.counts is None:
+        return ()
+    measured = [(one, one.measured(item.counts, model, allocations)) for one in limits if one.holds_for(item.id)]
+    return tuple(Broken(limit=one, value=value) for one, value in measured if value is not None and value > one.value)
 
 
 def field_differences(base: Mapping[str, str], candidate: Mapping[str, str]) -> tuple[FieldDifference, ...]:

@@ -58,10 +58,10 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether it bounds this benchmark."""
         return benchmark_id == self.pattern or (not self.own and matches(benchmark_id, self.pattern))
 
-    def measured(self, counts: Counts, model: CostModel) -> int | None:
-        """Return the number that the limit is about; None for allocations, of which only calls know."""
+    def measured(self, counts: Counts, model: CostModel, allocations: int | None = None) -> int | None:
+        """Return the number that the limit is about; None for allocations that are not known."""
         if self.name == ALLOCATIONS:
-            return None
+            return allocations
         if self.name == "score":
             return model.score(counts)
         value: int = getattr(counts, _HITS.get(self.name, self.name))

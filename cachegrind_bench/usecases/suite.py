@@ -21,9 +21,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.engine.kept_numbers import keeping
 from cachegrind_bench.interruption import Cancel, uninterrupted
 from cachegrind_bench.measure.plan import Settings
-from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Result
-from cachegrind_bench.model.text import grouped
 from cachegrind_bench.startup.exchange import RESULTS
 from cachegrind_bench.store.timings import read_iterations, read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.harness.protocol import Batch
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import ValgrindSetup
-    from cachegrind_bench.model.thresholds import Limit
     from cachegrind_bench.usecases.selection import Selection
 
 
@@ -132,23 +129,6 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
         benchmarks = [by_id[spec.id] for spec in specs if spec.id in by_id]
         result = result_of(each, environment, benchmarks, commit_of(git))
     return SuiteRun(result=result, outcome=outcome, reused=frozenset(display.reused_ids))
-
-
-def exceeded(result: Result, limits: Sequence[Limit]) -> list[str]:
-    """Say which limits were exceeded. It is for comparisons to fail on them."""
-    from cachegrind_bench.compare.allocations import counted
-
-    found: list[str] = []
-    for item in result.benchmarks:
-        for bound in limits:
-            if item.counts is None or item.score is None or not bound.holds_for(item.id):
-                continue
-            value = bound.measured(item.counts, CostModel.parse(item.score.model))
-            if value is None and item.calls is not None and item.calls.is_whole:
-                value = counted(None, item.calls).made.candidate
-            if value is not None and value > bound.value:
-                found.append(f"{item.id}: {bound.name} {grouped(value)} exceeds the limit of {grouped(bound.value)}")
-    return found
 
 
 def job_count(asked: int | None, total: int) -> int:

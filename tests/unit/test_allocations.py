@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cachegrind_bench.cli.run import remarks_on_limits
 from cachegrind_bench.compare.allocations import Allocations, counted
 from cachegrind_bench.compare.verdict import Cause, State, with_allocations
 from cachegrind_bench.model.call_graph import CallGraph
@@ -16,9 +17,8 @@ from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.documents.comparisons import comparison
 from cachegrind_bench.render.report import measured as report
 from cachegrind_bench.usecases.ci.base import unexplained
-from cachegrind_bench.usecases.suite import exceeded
 from tests.unit.calls import Functions, graph
-from tests.unit.comparing import compared, counts, measured
+from tests.unit.comparing import compared, counts, gates, measured
 from tests.unit.samples import result
 
 if TYPE_CHECKING:
@@ -186,6 +186,6 @@ def test_a_report_has_the_allocations_of_one_execution_and_the_limits_they_excee
     benchmark = measured(calls=AFTER)
     (row,) = [row for row in report(benchmark, result().env).sections[0].rows if row[0] == "allocations"]
     assert row == ("allocations", "13", "9 by split, 10 calls of free")
-    limits = [limit("allocations=12"), limit("allocations=13")]
-    assert exceeded(result(benchmark), limits) == ["sieve: allocations 13 exceeds the limit of 12"]
-    assert exceeded(result(measured()), limits) == []
+    limited = gates(limits=(limit("allocations=12"), limit("allocations=13")))
+    assert [*remarks_on_limits(result(benchmark), limited)] == ["sieve: allocations 13 exceeds the limit of 12"]
+    assert [*remarks_on_limits(result(measured()), limited)] == []
