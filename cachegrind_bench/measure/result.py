@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -23,24 +24,31 @@ def measured(
     progress: Progress,
     *,
     runner: Runner | None = None,
+    how: Callable[[Executions], Benchmark] = measure,
     explained: Callable[[Benchmark], bool] = lambda _benchmark: False,
 ) -> tuple[Benchmark, ...]:
     """Measure one command, or each of its regions. MeasurementError if it cannot be measured.
 
-    `runner` is that of the session unless given. Of a whole program that is to be `explained` when its counts are known, calls
-    are recorded too, and a Python profile where it can have one. What the program consists of is read during the measured execution:
-    counts do not depend on what else is running.
+    `runner` is that of the session unless given; `how` says how to measure what has no regions. Of a whole program that is to be
+    `explained` when its counts are known, calls are recorded too, and a Python profile where it can have one. What the program
+    consists of is read during the measured execution: counts do not depend on what else is running.
     """
-    runner = runner or session.runner
+    measured_once = partial(_measured, session=session, runner=runner or session.runner, how=how, explained=explained)
     try:
-        return _measured(plan, session, progress, runner, explained)
+        return measured_once(plan, progress)
     except PlaceError as error:
         progress(f"{error.message}: once more, with the project where it is")
-        return _measured(replace(plan, keep_place=error.message), session, progress, runner, explained)
+        return measured_once(replace(plan, keep_place=error.message), progress)
 
 
 def _measured(
-    plan: Plan, session: Session, progress: Progress, runner: Runner, explained: Callable[[Benchmark], bool]
+    plan: Plan,
+    progress: Progress,
+    *,
+    session: Session,
+    runner: Runner,
+    how: Callable[[Executions], Benchmark],
+    explained: Callable[[Benchmark], bool],
 ) -> tuple[Benchmark, ...]:
     if plan.python_profile:
         from cachegrind_bench.measure.python_profile import profilable
@@ -53,18 +61,13 @@ def _measured(
             return beside.submit(identify, plan.command.executable, plan.variables).result
 
         executions = Executions(plan, runner, session.environment, identity, progress)
-        match plan.collect.scope:
-            case Scope.REGIONS:
-                benchmarks = measure_regions(executions)
-            case Scope.ITERATIONS:
-                from cachegrind_bench.measure.iterations import measure_iterations
-
-                benchmarks = (measure_iterations(executions),)
-            case _:
-                benchmarks = (measure(executions),)
-                if explained(benchmarks[0]):
-                    benchmarks = (executions.with_calls(benchmarks[0]),)
-                    plan = _profiled(plan)
+        if plan.collect.scope is Scope.REGIONS:
+            benchmarks = measure_regions(executions)
+        else:
+            benchmarks = (how(executions),)
+            if explained(benchmarks[0]):
+                benchmarks = (executions.with_calls(benchmarks[0]),)
+                plan = _profiled(plan)
     if plan.python_profile:
         from cachegrind_bench.measure.python_profile import with_profiles
 

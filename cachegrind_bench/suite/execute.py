@@ -14,13 +14,14 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.harness.engine.company import Company, CompanyRunner
+from cachegrind_bench.harness.engine.iterations import measure_iterations
 from cachegrind_bench.harness.engine.kept_numbers import keeping
 from cachegrind_bench.measure.named_files import NamedFiles, named
 from cachegrind_bench.measure.result import measured
-from cachegrind_bench.measure.run import native_failure, surrounded
+from cachegrind_bench.measure.run import measure, native_failure, surrounded
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Status, comparability_key
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
-from cachegrind_bench.suite.company import Company, CompanyRunner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +116,8 @@ def measure_job(
                 runner: Runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
                 if spec.id in company:
                     runner = CompanyRunner(ready.runner, company[spec.id], spec.command[1:])
-                (found,) = measured(plan, ready, partial(watcher.phase, spec.id), runner=runner)
+                how = measure if spec.loop is None else measure_iterations
+                (found,) = measured(plan, ready, partial(watcher.phase, spec.id), runner=runner, how=how)
                 benchmark = replace(found, **_of_spec(spec), output=output())
                 if reuse is not None and isinstance(runner, RecordingRunner):
                     reuse.keep(spec, plan, runner.recording(), benchmark, watcher=watcher)

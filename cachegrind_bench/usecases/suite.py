@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.engine.company import companies
 from cachegrind_bench.harness.engine.kept_numbers import keeping
 from cachegrind_bench.interruption import Cancel, uninterrupted
 from cachegrind_bench.measure.plan import Settings
@@ -25,7 +26,6 @@ from cachegrind_bench.model.result import Result
 from cachegrind_bench.startup.exchange import RESULTS
 from cachegrind_bench.store.timings import read_iterations, read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
-from cachegrind_bench.suite.company import companies
 from cachegrind_bench.suite.execute import Job, Reuse, Watcher, measure_job, set_up
 from cachegrind_bench.suite.merge import SHARD_PLAN
 from cachegrind_bench.suite.schedule import Outcome, lanes, run_suite

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.harness.engine.company import Company, CompanyRunner, companies
 from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.scratch import Scratch
-from cachegrind_bench.suite.company import Company, CompanyRunner, companies
 from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Loop, Tool
 from cachegrind_bench.valgrind.runner import Measurement
@@ -101,8 +101,8 @@ def test_one_that_fails_at_the_constant_path_is_warmed_up_and_measured_alone_whe
 def test_one_that_hangs_is_named_as_the_others_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
-    monkeypatch.setattr("cachegrind_bench.suite.company._LOOK_S", 0.005)
-    monkeypatch.setattr("cachegrind_bench.suite.company._LONG_S", 0.05)
+    monkeypatch.setattr("cachegrind_bench.harness.engine.company._LOOK_S", 0.005)
+    monkeypatch.setattr("cachegrind_bench.harness.engine.company._LONG_S", 0.05)
     fake = Fake(folder=tmp_path)
 
     def hanging(_execution: Execution, _collect: Collect, lines: Sequence[tuple[str, ...]]) -> list[Measurement | None]:

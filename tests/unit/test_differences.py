@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachegrind_bench.measure.differences import difference
+from cachegrind_bench.harness.engine.differences import difference
 from cachegrind_bench.model.call_graph import CallGraph, Calls, Code
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ProcessCost

@@ -14,12 +14,12 @@ import pytest
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness import catch2, criterion, google_benchmark, jmh, node, protocol, tinybench
+from cachegrind_bench.harness.engine.iterations import reported
 from cachegrind_bench.harness.go_command import parse_command
 from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.harness.pytest import Pytest
 from cachegrind_bench.log import LOG
-from cachegrind_bench.measure.iterations import reported
 from cachegrind_bench.render import listings
 from cachegrind_bench.usecases.selection import with_listed
 from cachegrind_bench.valgrind.options import Loop

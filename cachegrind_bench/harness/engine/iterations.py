@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.measure.differences import difference
+from cachegrind_bench.harness.engine.differences import difference
 from cachegrind_bench.measure.run import Executions, seal_of
 from cachegrind_bench.measure.session import Counted
 from cachegrind_bench.model.result import Benchmark
