@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.config.source import Source
     from cachegrind_bench.config.toml_lines import Steps
-    from cachegrind_bench.valgrind.options import Loop
 
 _LISTS = ("command", "env")
 _TEXTS = ("cwd", "setup", "prepare", "cleanup", "stdin")  # with _LISTS, where `{name}` stands for a value
@@ -66,7 +65,7 @@ class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     place: str
     entry: Entry | None = None
     name: str = ""
-    loop: Loop | None = None
+    loop: Any = None  # a `Loop` of `harness`, which is above
     problem: str = ""
 
 

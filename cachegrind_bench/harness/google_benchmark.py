@@ -25,7 +25,7 @@ from cachegrind_bench.harness.protocol import (
 from cachegrind_bench.hermetic.launch import FAST_CLOCK
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
-from cachegrind_bench.valgrind.options import Loop, Report, Sections
+from cachegrind_bench.valgrind.options import REPORT, Loop, Report, Sections
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ _WARM = "--benchmark_min_warmup_time=0.000001"  # for a benchmark that has itsel
 _REPORT = (
     "--benchmark_report_aggregates_only=false",
     "--benchmark_out_format=json",
-    "--benchmark_out={}",
+    f"--benchmark_out={{}}/{REPORT}",
 )
 _NONE = "^cg-bench lists nothing$"
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}

@@ -20,13 +20,13 @@ from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, execution_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, with_copies
-from cachegrind_bench.measure.session import SCRATCH_BASE, Counted, Identity, benchmark_key_fields
+from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields
 from cachegrind_bench.measure.string_instructions import counted_by_element
 from cachegrind_bench.model.metrics import CostModel, Counts
 from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
-from cachegrind_bench.valgrind.runner import Measurement, Runner
+from cachegrind_bench.valgrind.runner import Measured, Measurement, Runner
 
 RECORDED = "when calls were recorded, "  # how warnings about that execution begin
 _FIRST_SLOT = 700  # of the folder that marks a preparation or clean-up as at work
@@ -157,12 +157,15 @@ class Executions:
         measurements: Sequence[Measurement],
         *,
         id: str | None = None,  # noqa: A002 - its name
-        counted: Counted | None = None,
+        measured: str = "",
     ) -> Benchmark:
-        """Return what came of these measurements, one for each of the plan's schedule; `id` is the plan's unless given."""
+        """Return what came of these measurements, one for each of the plan's schedule; `id` is the plan's unless given.
+
+        The key says what was `measured`, by the scope's name unless given.
+        """
         assert self._identity is not None  # noqa: S101 - there was an execution
         plan = self.plan if id is None else replace(self.plan, id=id)
-        return _benchmark_of(plan, self.env, self._identity, measurements, counted or Counted())
+        return _benchmark_of(plan, self.env, self._identity, measurements, measured)
 
 
 def other_instructions(before: int, after: int) -> str:
@@ -207,14 +210,14 @@ def starts_processes(outcome: Outcome) -> bool:
 
 
 def _benchmark_of(
-    plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement], counted: Counted
+    plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement], measured: str
 ) -> Benchmark:
     """Return what came of these measurements, one for each of the plan's schedule."""
     chosen = lower_median(measurements, plan.model)
     accounts, outcome = chosen.accounts, chosen.outcome
     seal = weakest([seal_of(plan, measurement.outcome, env) for measurement in measurements])
     seal = with_copies(seal, tunable=identity.tunable)
-    key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect, replace(counted, forked=chosen.forked))
+    key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect, measured)
     counts = accounts.profile.counts()
     warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts, plan.command.script)]
     warnings += counted_by_element(accounts.calls, counts.Ir)
@@ -242,7 +245,6 @@ def _benchmark_of(
         profile=accounts.profile,
         calls=accounts.calls,
         branches=accounts.profile.branches(),
-        iterations=counted.iterations,
     )
 
 
@@ -262,7 +264,7 @@ def _lines(outcome: Outcome) -> list[str]:
     return outcome.tail.decode("utf-8", "backslashreplace").splitlines()
 
 
-def lower_median(measurements: Sequence[Measurement], model: CostModel) -> Measurement:
+def lower_median(measurements: Sequence[Measured], model: CostModel) -> Measured:
     """Return the measurement in the middle by score, then Ir; of two in the middle the lower."""
 
     def order(item: Measurement) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.result import Environment, ObjectFile, SealPart, SealState, comparability_key
-from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Loop, Scope, Tool
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Scope, Tool
 from cachegrind_bench.valgrind.runner import ValgrindRunner
 from cachegrind_bench.valgrind.tool import Valgrind, find
 
@@ -58,37 +58,17 @@ def identify(executable: str, variables: Mapping[str, str]) -> Identity:
     )
 
 
-# A scope by another name where it is counted in another way than once.
-_FORKED, _SUBTRACTED, _FORKED_SUBTRACTED = "iterations/3", "iterations/4", "iterations/5"
-
-
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """How iterations were counted: this number of them, after what fewer cost was `subtracted`, in a `forked` child."""
-
-    iterations: int | None = None
-    subtracted: bool = False
-    forked: bool = False
-
-    def scope(self, loop: Loop) -> str:
-        """Return the name of what was counted. Iterations need not be alike, so other numbers of them do not compare."""
-        names = (_FORKED, _FORKED_SUBTRACTED) if self.forked else (loop.method, _SUBTRACTED)
-        name = names[self.subtracted]
-        several = len([*filter(None, loop.words)]) > 1
-        return f"{name} {self.iterations}" if several else name
-
-
-_WHOLE = Counted()
-
-
 def benchmark_key_fields(
-    identity: Identity, seal: Mapping[str, SealPart], tool: Tool, collect: Collect = WHOLE, counted: Counted = _WHOLE
+    identity: Identity, seal: Mapping[str, SealPart], tool: Tool, collect: Collect = WHOLE, measured: str = ""
 ) -> dict[str, str]:
-    """Return the benchmark's own share of its key: what interprets it, what was pinned, what counted, and which part."""
+    """Return the benchmark's own share of its key: what interprets it, what was pinned, what counted, and which part.
+
+    That is called `measured`, or else after its scope.
+    """
     states = {f"seal.{part}": seal[part].state.value for part in _COUNTED_PARTS}
     if seal["clock"].state is SealState.PINNED:
         states["seal.clock"] = _PINNED_CLOCK
-    scope = collect.scope.value if collect.loop is None else counted.scope(collect.loop)
-    measured = " ".join((scope, *map(quote, sorted(set(collect.toggles)))))
+    measured = measured or " ".join((collect.scope.value, *map(quote, sorted(set(collect.toggles)))))
     part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
     return {**identity.key_fields, **states, "tool": tool.value, **part}
 

@@ -172,7 +172,13 @@ _NOT_AS_SUCH = frozenset(("environ", "request", "id", "cpu", "timeout_ms"))
 
 
 def key_of(
-    plan: Plan, env: Environment, *, version: str, valgrind: Sequence[str] = (), setup: str | None = None
+    plan: Plan,
+    env: Environment,
+    *,
+    version: str,
+    valgrind: Sequence[str] = (),
+    setup: str | None = None,
+    loop: object = None,
 ) -> str:
     """Return the name of all results that this plan may give here while no file changes: 32 hex digits.
 
@@ -188,6 +194,7 @@ def key_of(
         "id": plan.benchmark_id,
         "variables": sorted(plan.variables.items()),
         "setup": setup,
+        "loop": _ADDRESS.sub("", repr(loop)),
         "folder": os.path.realpath(plan.cwd),  # of which the plan may have the name of a link
         "plan": {
             name: _ADDRESS.sub("", repr(value))

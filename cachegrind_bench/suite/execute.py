@@ -17,6 +17,7 @@ from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTim
 from cachegrind_bench.harness.engine.company import Company, CompanyRunner
 from cachegrind_bench.harness.engine.iterations import measure_iterations
 from cachegrind_bench.harness.engine.kept_numbers import keeping
+from cachegrind_bench.harness.engine.loop_runner import LoopRunner
 from cachegrind_bench.measure.named_files import NamedFiles, named
 from cachegrind_bench.measure.result import measured
 from cachegrind_bench.measure.run import measure, native_failure, surrounded
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.hermetic.trace_notes import Recording
     from cachegrind_bench.measure.plan import Plan
+    from cachegrind_bench.measure.run import Executions
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.valgrind.runner import Runner
 
@@ -113,10 +115,14 @@ def measure_job(
         try:
             plan = replace(plan, cpu=cpu if plan.cpu is None else plan.cpu)
             with valgrind_setup.session(echo=echo) as ready:
-                runner: Runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
-                if spec.id in company:
-                    runner = CompanyRunner(ready.runner, company[spec.id], spec.command[1:])
-                how = measure if spec.loop is None else measure_iterations
+                runner: Runner = ready.runner
+                how: Callable[[Executions], Benchmark] = measure
+                if spec.loop is not None:
+                    runner, how = LoopRunner(ready.runner, spec.loop), partial(measure_iterations, loop=spec.loop)
+                    if spec.id in company:
+                        runner = CompanyRunner(runner, company[spec.id], spec.command[1:])
+                if reuse is not None:
+                    runner = RecordingRunner(runner=runner)
                 (found,) = measured(plan, ready, partial(watcher.phase, spec.id), runner=runner, how=how)
                 benchmark = replace(found, **_of_spec(spec), output=output())
                 if reuse is not None and isinstance(runner, RecordingRunner):
@@ -196,15 +202,22 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
             env=self.environment,
             benchmarks=(benchmark,),
         )
-        if plan.collect.loop is not None:  # whoever asks for it again knows the number of iterations
-            loop = keeping(plan.collect.loop, benchmark.iterations)
-            plan = replace(plan, collect=replace(plan.collect, loop=loop), clock=loop.clock)
+        if spec.loop is not None:  # whoever asks for it again knows the number of iterations
+            spec = replace(spec, loop=keeping(spec.loop, benchmark.iterations))
+            plan = replace(plan, clock=spec.loop.clock)
         why = self.cache.keep(self._key(spec, plan), recording, result)
         if why is not None:
             watcher.remark(spec.id, f"not kept for the next time: {why}")
 
     def _key(self, spec: BenchmarkSpec, plan: Plan) -> str:
-        return key_of(plan, self.environment, version=self.version, valgrind=self.valgrind, setup=spec.setup)
+        return key_of(
+            plan,
+            self.environment,
+            version=self.version,
+            valgrind=self.valgrind,
+            setup=spec.setup,
+            loop=spec.loop,
+        )
 
 
 def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) -> dict[str, str]:

@@ -228,7 +228,7 @@ def _plan(request: SuiteRequest, spec: BenchmarkSpec) -> Plan:
         prepare=spec.prepare,
         cleanup=spec.cleanup,
         lines=each.lines and spec.region is None,
-        collect=Collect.inside(region=spec.region, toggles=spec.toggles, loop=spec.loop),
+        collect=Collect.inside(region=spec.region, toggles=spec.toggles) if spec.loop is None else spec.loop.collect,
         clock=each.clock if spec.loop is None else spec.loop.clock,
     )
     return plan_of(asked)

@@ -101,7 +101,17 @@ class Scope(StrEnum):
     TOGGLE = "toggle"  # what is inside of named functions
     REGIONS = "regions"  # what is between client requests that toggle the collection; see `region`
     CALLS = "calls"  # what is between client requests that zero and write out the counts
-    ITERATIONS = "iterations"  # what a framework's own loop does; see `Sections` and `section_parts`
+    PARTS = "parts"  # what is in some of the parts that Callgrind writes, which the caller chooses
+
+
+# Where a process image ends or splits. Callgrind writes out what it has counted on entering these functions and
+# starts again from zero, so that a child does not inherit its parent's counts and an exec loses none. `fork` is the
+# older name; since glibc 2.34 it ends in `_Fork`, a few instructions before the system call.
+FORKS = ("_Fork", "vfork", "__vfork")
+THREADS = ("clone", "__clone")  # of processes as well: posix_spawn
+OUTER_FORK = "fork"
+EXECS = ("execve",)
+_AT_PROCESSES = tuple(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS))
 
 
 class Sections(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,10 +161,11 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
 # results do not compare.
 MOST_KEPT_IR = 1_000_000_000
 CODE_LOG = "code.log"  # how the names of logs of compilers end
+REPORT = "report"
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """How a framework is made to write a file about a measured execution: the words that end its command, with {} for the file.
+    """How a framework is made to write the file REPORT about a measured execution: the words that end its command, with {} for its folder.
 
     `read` gets the file's contents, how many iterations were asked for, and how many sections were counted. It returns how many
     iterations the last one of these had. MeasurementError if the framework says that the benchmark failed, or cannot be understood.
@@ -189,6 +200,14 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     kept: int | None = None
     method: str = "iterations/2"
 
+    @property
+    def collect(self) -> Collect:
+        """What Callgrind counts, and what the program is told then."""
+        words = (self.log, () if self.report is None else self.report.words)
+        # Sections end before a process does something else, and what a child has from its parent is not in one.
+        dumps = WHOLE.dumps if self.sections is None else self.sections.dumps
+        return Collect(scope=Scope.PARTS, dumps=dumps, words=words, by_instruction=bool(self.log))
+
     def suitable(self, each: float) -> int:
         """Return how many iterations to count where each costs this many instructions."""
         if self.kept is not None and self.kept * each <= MOST_KEPT_IR:
@@ -200,7 +219,8 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
     """What to count: `toggles` are names of functions, with * and ?, for Scope.TOGGLE; `region` is the only one wanted.
 
-    `loop` is for Scope.ITERATIONS. `python_depth` asks for the paths of Python calls (see `python_contexts`), with up to that many callers; `stubs` are the
+    `dumps` are the options by which Callgrind writes out what it has counted so far. `words` are what the program gets before and
+    after its own arguments, with {} for the folder of out files. `python_depth` asks for the paths of Python calls (see `python_contexts`), with up to that many callers; `stubs` are the
     names of stubs of libraries that are not to count among the callers, `kept` those of native functions that are. `by_instruction` keeps the counts of instructions apart.
     `lines` keeps the counts of source lines and `calls`, under Callgrind, which function called which: both concern reading only.
     """
@@ -208,7 +228,8 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope = Scope.PROCESS
     toggles: tuple[str, ...] = ()
     region: str | None = None
-    loop: Loop | None = None
+    dumps: tuple[str, ...] = _AT_PROCESSES
+    words: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     python_depth: int | None = None
     stubs: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
@@ -217,18 +238,11 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     calls: bool = False
 
     @classmethod
-    def inside(cls, *, region: str | None = None, toggles: Sequence[str] = (), loop: Loop | None = None) -> Collect:
-        """Return what counts only this region, or only what is inside of these functions or this loop, else everything."""
-        if loop is not None:
-            return cls(scope=Scope.ITERATIONS, loop=loop, by_instruction=bool(loop.log))
+    def inside(cls, *, region: str | None = None, toggles: Sequence[str] = ()) -> Collect:
+        """Return what counts only this region, or only what is inside of these functions, else everything."""
         if toggles:
             return cls(scope=Scope.TOGGLE, toggles=tuple(toggles))
         return WHOLE if region is None else cls(scope=Scope.REGIONS, region=region)
-
-    @property
-    def sections(self) -> Sections | None:
-        """Where the loop's clock starts and stops, if only what lies between is counted."""
-        return None if self.loop is None else self.loop.sections
 
 
 WHOLE = Collect()
@@ -250,14 +264,6 @@ _SCOPES: Mapping[Scope, tuple[str, ...]] = {
     Scope.REGIONS: ("--instr-atstart=no", "--collect-atstart=no"),
     Scope.CALLS: ("--instr-atstart=no",),
 }
-# Where a process image ends or splits. Callgrind writes out what it has counted on entering these functions and
-# starts again from zero, so that a child does not inherit its parent's counts and an exec loses none. `fork` is the
-# older name; since glibc 2.34 it ends in `_Fork`, a few instructions before the system call.
-FORKS = ("_Fork", "vfork", "__vfork")
-THREADS = ("clone", "__clone")  # of processes as well: posix_spawn
-OUTER_FORK = "fork"
-EXECS = ("execve",)
-
 _FIRST_SIGNS = "_" + ascii_letters
 _SIGNS = f"{_FIRST_SIGNS}{digits}.@$"
 
@@ -288,12 +294,10 @@ def arguments(
     return (
         *common,
         *(_LIKE_CACHEGRIND if collect.python_depth is None else python_paths(collect)),
-        # Sections end before a process does something else, and what a child has from its parent is not in one.
-        *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS) if collect.sections is None),
+        *collect.dumps,
         *(("--dump-instr=yes",) if collect.by_instruction else ()),
         *_scope(collect),
         *(f"--toggle-collect={name}" for name in collect.toggles),
-        *(() if collect.sections is None else collect.sections.dumps),
     )
 
 

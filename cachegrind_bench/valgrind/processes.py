@@ -52,17 +52,14 @@ _NAME = re.compile(r"(?:image(?P<image>\d+)\.\d+\.)?out\.(?P<pid>\d+)(?:\.(?P<pa
 class Accounts(msgspec.Struct, frozen=True, kw_only=True):
     """What all processes of a run cost together. `doubts` says what was lost or counted twice; empty when exact.
 
-    `split_needed` is set when Cachegrind cannot separate the processes and Callgrind should be used. `sections` is how often
-    a framework started its clock, where only that counts; `before` is what is to be subtracted of that.
+    `split_needed` is set when Cachegrind cannot separate the processes and Callgrind should be used.
     """
 
     profile: Profile
     processes: tuple[ProcessCost, ...]
     doubts: tuple[str, ...]
     split_needed: bool
-    sections: int = 0
     calls: CallGraph | None = None
-    before: Accounts | None = None
 
 
 @dataclass(slots=True)

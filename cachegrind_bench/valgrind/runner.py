@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -21,7 +21,6 @@ from cachegrind_bench.hermetic.launch import Outcome, launch
 from cachegrind_bench.hermetic.place import NOWHERE, Pair, Translation, pairs_of
 from cachegrind_bench.log import LOG
 from cachegrind_bench.process import shown_command
-from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import Collect, Geometry, Tool, arguments
 from cachegrind_bench.valgrind.out_format import reading
@@ -34,28 +33,21 @@ if TYPE_CHECKING:
     from cachegrind_bench.valgrind.tool import Valgrind
 
 _LOG_BYTES = 1 << 16
-_REPORT = "report"
-_UNFIT: set[str] = set()  # programs that do not fork for others
-
-
-_Name = TypeVar("_Name", str, int)
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """One measured execution. `forked` says whether it was that of a child of the program; `jump` is the clock's (see Image).
-
-    `report` is what the framework wrote about it, if it was asked to (see `Report`).
-    """
+    """One measured execution."""
 
     tool: Tool
     outcome: Outcome
     accounts: Accounts
-    forked: bool = False
-    jump: int | None = None
-    report: bytes = b""
 
 
-def _shared_time(found: Mapping[_Name, Measurement], wall_ms: int) -> dict[_Name, Measurement]:
+_Name = TypeVar("_Name", str, int)
+Measured = TypeVar("Measured", bound=Measurement)
+
+
+def share_time(found: Mapping[_Name, Measured], wall_ms: int) -> dict[_Name, Measured]:
     """Share the time of one execution out among what was measured in it, by the instructions counted."""
     counts = {name: item.accounts.profile.counts().Ir for name, item in found.items()}
     whole = max(sum(counts.values()), 1)
@@ -100,79 +92,12 @@ class ValgrindRunner:
 
     def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
         """Execute once under Valgrind."""
-        with suppress(CommandFailedError):  # some programs cannot be executed twice in one process
-            for forked in self.measure_together(execution, collect, [execution.argv[1:]]):
-                if forked is not None:
-                    return forked
         outcome, log = self.execute(execution, collect, tool)
-        if collect.sections is not None:
-            return self._measured_sections(execution, collect, outcome, log)
         with reading_out_files():
             accounts = account(
                 tool, self.scratch.out, outcome, execution.argv, lines=collect.lines, calls=collect.calls
             )
-        return _measurement(tool, outcome, log, accounts)
-
-    def measure_together(
-        self, execution: Execution, collect: Collect, lines: Sequence[tuple[str, ...]]
-    ) -> list[Measurement | None]:
-        """Execute once for all these words after the program's name, each in a child of one process.
-
-        None where only an execution of its own can say how it failed, and empty where the program cannot do that. What it writes is
-        not shown if there are several. MeasurementError as `measure`.
-        """
-        loop = collect.loop
-        if loop is None or not loop.rehearsal or execution.executable in _UNFIT or forks.PRELOAD in execution.variables:
-            return []
-        if not all(forks.fits(words, loop.rehearsal) for words in lines) or forks.library() is None:
-            return []
-        if forks.has_own_allocator(execution.executable):
-            return []
-        several = len(lines) > 1
-        argv = (execution.argv[0], *loop.rehearsal)
-        rehearsing = execution._replace(argv=argv, forks_alike=True, quiet=several)
-        outcome, log = self.execute(rehearsing, collect, Tool.CALLGRIND, lines)
-        ended = forks.ended(self.scratch.path, len(lines))
-        if several and any(self.scratch.tmp.iterdir()):  # the next one could have seen it
-            return []
-        if not ended:  # it is linked statically, for instance, or has started threads
-            _UNFIT.add(execution.executable)
-            return []
-        found: list[Measurement | None] = []
-        for pid, status in ended:
-            try:
-                found.append(
-                    None if several and status else self._measured_sections(execution, collect, outcome, log, pid)
-                )
-            except MeasurementError:
-                if not several:
-                    raise
-                found.append(None)
-        measured = {place: item for place, item in enumerate(found) if item is not None}
-        shared = _shared_time(measured, outcome.wall_ms)
-        return [shared.get(place) for place in range(len(lines))]
-
-    def _measured_sections(
-        self, execution: Execution, collect: Collect, outcome: Outcome, log: str, child: int | None = None
-    ) -> Measurement:
-        from cachegrind_bench.valgrind.section_parts import section_accounts
-
-        loop, sections, report = collect.loop, collect.sections, b""
-        assert loop is not None and sections is not None  # noqa: S101, PT018 - the caller has looked
-        with suppress(FileFormatError), reading(self.scratch.out / _REPORT) as file:
-            report = file.read()
-        try:
-            with reading_out_files():
-                wanted = {"lines": collect.lines, "calls": collect.calls}
-                accounts = section_accounts(self.scratch.out, outcome, execution.argv, sections, child=child, **wanted)
-        except MeasurementError:
-            if loop.report is not None:
-                loop.report.read(report, 0, 0)  # the framework may say why
-            raise
-        images = [image for image in outcome.images or () if child in (None, image.pid)]
-        jump = next((image.jump for image in images if image.jump is not None), None)
-        found = _measurement(Tool.CALLGRIND, outcome, log, accounts)
-        return replace(found, forked=child is not None, jump=jump, report=report)
+        return measurement_of(tool, outcome, log, accounts)
 
     def measure_regions(self, execution: Execution, collect: Collect) -> dict[str, Measurement]:
         """Execute once under Callgrind."""
@@ -181,21 +106,19 @@ class ValgrindRunner:
         outcome, log = self.execute(execution, collect, Tool.CALLGRIND)
         with reading_out_files():
             regions = region_accounts(self.scratch.out, outcome, execution.argv, calls=collect.calls)
-        found = {name: _measurement(Tool.CALLGRIND, outcome, log, accounts) for name, accounts in regions.items()}
-        return _shared_time(found, outcome.wall_ms)
+        found = {name: measurement_of(Tool.CALLGRIND, outcome, log, accounts) for name, accounts in regions.items()}
+        return share_time(found, outcome.wall_ms)
 
     def execute(
-        self, execution: Execution, collect: Collect, tool: Tool, lines: Sequence[Sequence[str]] = ()
+        self, execution: Execution, collect: Collect, tool: Tool, fill: Callable[[Path], object] | None = None
     ) -> tuple[Outcome, str]:
         """Execute once under Valgrind, and leave its out files in the scratch directory; also return Valgrind's log.
 
-        The program forks for each of the `lines`.
+        `fill` may put files into that directory before.
         """
         self.scratch.renew(self.valgrind.libexec)
-        if lines:
-            forks.put(self.scratch.path, lines)
-            variables = {**execution.variables, **forks.variables(str(self.scratch.path))}
-            execution = execution._replace(variables=variables)
+        if fill is not None:
+            fill(self.scratch.path)
         if collect.toggles:
             from cachegrind_bench.valgrind.toggles import symbols  # few count functions only
 
@@ -208,21 +131,10 @@ class ValgrindRunner:
             pages=layout(execution.layout).pages,
             collect=collect,
         )
-        words = list(execution.argv)
-        if collect.loop is not None and collect.loop.log:
-            *flags, log = collect.loop.log
-            words[execution.begin : execution.begin] = (*flags, log.format(self.scratch.out))
-        if collect.loop is not None and collect.loop.report is not None:
-            words += [word.format(self.scratch.out / _REPORT) for word in collect.loop.report.words]
-        argv = (self.valgrind.launcher, *options, *words)
-        try:
-            perf_maps = collect.python_depth is not None
-            outcome = self._launch(execution, argv, tool=tool, perf_maps=perf_maps)
-        finally:
-            if collect.loop is not None and collect.loop.log:
-                from cachegrind_bench.valgrind.code_log import remove_unfinished  # few compile
-
-                remove_unfinished(self.scratch.out)
+        program, own = execution.argv[: execution.begin], execution.argv[execution.begin :]
+        first, last = ([word.replace("{}", str(self.scratch.out)) for word in words] for words in collect.words)
+        argv = (self.valgrind.launcher, *options, *program, *first, *own, *last)
+        outcome = self._launch(execution, argv, tool=tool, perf_maps=collect.python_depth is not None)
         with reading_out_files():
             _restore(self.scratch.out, outcome.places)
         if self.keep is not None:
@@ -307,7 +219,8 @@ class ValgrindRunner:
                 raise UsageError(f"cannot keep out files in {folder}: {error.strerror or error}") from error
 
 
-def _measurement(tool: Tool, outcome: Outcome, log: str, accounts: Accounts) -> Measurement:
+def measurement_of(tool: Tool, outcome: Outcome, log: str, accounts: Accounts) -> Measurement:
+    """Return the measurement of an execution that wrote this log."""
     times = Counter((*accounts.doubts, *refused_programs(log)))
     doubts = [doubt if count == 1 else f"{doubt} ({count} times)" for doubt, count in times.items()]
     accounts = replace(accounts, doubts=tuple(doubts))

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, groupby
 from operator import add, attrgetter, sub
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.call_graph import CallGraph
 
 
+class SectionAccounts(NamedTuple):
+    """What this number of sections cost, and what is to be subtracted of that."""
+
+    accounts: Accounts
+    number: int
+    before: Accounts | None
+
+
 def section_accounts(
     out: Path,
     outcome: Outcome,
@@ -38,7 +46,7 @@ def section_accounts(
     lines: bool = False,
     calls: bool = False,
     child: int | None = None,
-) -> Accounts:
+) -> SectionAccounts:
     """Read the parts in this directory that belong to sections, with their source `lines` if asked.
 
     With `calls` they have all calls, else those of functions of the system. `child` is the only process that counts.
@@ -68,7 +76,7 @@ def section_accounts(
             hint=sections.odd if order else sections.unseen,
         )
     less = accounts_of(before.profiles, (), calls=before.graphs) if before.profiles else None
-    return replace(accounts_of(counted.profiles, (), calls=counted.graphs), sections=number, before=less)
+    return SectionAccounts(accounts_of(counted.profiles, (), calls=counted.graphs), number, less)
 
 
 class _Sum:

@@ -295,6 +295,7 @@ def test_every_option_is_in_the_key_or_known_to_change_nothing() -> None:
         key_of(plan(), ENV, version="1"),
         key_of(plan(), ENV, version="2"),
         key_of(plan(), ENV, version="1", setup="make"),
+        key_of(plan(), ENV, version="1", loop="x"),
         key_of(plan(), msgspec.structs.replace(ENV, key="ba9876543210"), version="1"),
     ]
     assert len(set(keys)) == len(keys)

@@ -404,6 +404,6 @@ def test_the_execution_is_what_the_plan_says() -> None:
     assert found.held_back == ("SECRET",)
     assert execution_of(plan()).stdin is None
     assert (plan().collected.lines, plan(lines=True).collected.lines) == (False, True)
-    logged = Collect.inside(loop=Loop(words={}, native=(), log=("--log={}",)))
+    logged = Loop(words={}, native=(), log=("--log={}",)).collect
     assert plan(collect=logged).collected.by_instruction, "code that is compiled is known by its addresses"
     assert plan(id="name").benchmark_id == "name"

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.harness.engine.loop_runner import LoopRunner
 from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.measure.session import SCRATCH_BASE, valgrind_setup
-from cachegrind_bench.valgrind.options import Collect, Geometry, Loop, Tool
+from cachegrind_bench.valgrind.options import Geometry, Loop, Tool
 from tests.valgrind.conftest import COMMAND, LIMIT_S, environment
 
 if TYPE_CHECKING:
@@ -324,10 +325,10 @@ def test_what_a_jvm_that_is_killed_leaves_in_tmp_is_removed(tmp_path: Path) -> N
     environ = {"PATH": os.defpath, "HOME": "/nonexistent"}
     setup = valgrind_setup(valgrind=None, geometry=Geometry(), environ=environ, passed={})
     code = f"name=hs_c7_pid$$.log; > /tmp/$name; > /tmp/$name.other; echo $name > {tmp_path}/name; kill -9 $$"
-    collect = Collect.inside(loop=Loop(words={}, native=(), log=("-c", code)))
+    loop = Loop(words={}, native=(), log=("-c", code))
     execution = Execution(argv=("/bin/sh",), executable="/bin/sh", variables=environ, cwd="/")
     with setup.session(echo=lambda _chunk: None) as ready, pytest.raises(CommandFailedError):
-        ready.runner.execute(execution, collect, Tool.CALLGRIND)
+        LoopRunner(ready.runner, loop).measure(execution, loop.collect, Tool.CALLGRIND)
     left = Path("/tmp", (tmp_path / "name").read_text().strip())
     other = left.with_name(f"{left.name}.other")
     assert (left.exists(), other.exists()) == (False, True)

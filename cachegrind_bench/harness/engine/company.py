@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.harness.engine.loop_runner import LoopMeasurement, LoopRunner
     from cachegrind_bench.hermetic.execution import Execution
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.valgrind.options import Collect, Tool
-    from cachegrind_bench.valgrind.runner import Measurement, ValgrindRunner
+    from cachegrind_bench.valgrind.runner import Measurement
 
 _LOOK_S, _LONG_S = 0.5, 60.0
 
@@ -61,13 +62,13 @@ class Company:
         self.members, self.ids = members, ids
         self.lock = Lock()
         self.warm: dict[str, Outcome] = {}  # by why they see the project where it is
-        self.rounds: list[dict[tuple[str, ...], Measurement]] = []
+        self.rounds: list[dict[tuple[str, ...], LoopMeasurement]] = []
 
 
 class CompanyRunner:
     """A `Runner` for the member of a company that has these words. One that takes long is said, as the others wait for it."""
 
-    def __init__(self, runner: ValgrindRunner, company: Company, words: tuple[str, ...]) -> None:
+    def __init__(self, runner: LoopRunner, company: Company, words: tuple[str, ...]) -> None:
         self._runner, self._company, self._words, self._round = runner, company, words, 0
 
     def warm_up(self, execution: Execution) -> Outcome:
@@ -77,7 +78,7 @@ class CompanyRunner:
                 self._company.warm[execution.keep_place] = self._runner.warm_up(execution)
             return self._company.warm[execution.keep_place]
 
-    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> Measurement:
+    def measure(self, execution: Execution, collect: Collect, tool: Tool) -> LoopMeasurement:
         """Measure all members at once, unless another one has; this one alone where that did not work, or others are at another path."""
         if execution.keep_place:
             return self._runner.measure(execution, collect, tool)
@@ -92,7 +93,7 @@ class CompanyRunner:
         """Execute once under Callgrind, for itself."""
         return self._runner.measure_regions(execution, collect)
 
-    def _measure_all(self, execution: Execution, collect: Collect) -> dict[tuple[str, ...], Measurement]:
+    def _measure_all(self, execution: Execution, collect: Collect) -> dict[tuple[str, ...], LoopMeasurement]:
         members, more = self._company.members, execution.argv[1 + len(self._words) :]
         if execution.timeout_ms is not None or len(members) == 1:
             return {}

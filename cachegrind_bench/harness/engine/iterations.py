@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.engine.differences import difference
-from cachegrind_bench.measure.run import Executions, seal_of
-from cachegrind_bench.measure.session import Counted
+from cachegrind_bench.harness.engine.loop_runner import LoopMeasurement
+from cachegrind_bench.measure.run import Executions, lower_median, seal_of
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.model.text import grouped
 from cachegrind_bench.valgrind.options import Loop, Tool
-from cachegrind_bench.valgrind.runner import Measurement
 from cachegrind_bench.valgrind.section_parts import scaled
 
 if TYPE_CHECKING:
@@ -36,31 +35,34 @@ class _Counted(NamedTuple):
 
     number: int
     executed: int
-    measurement: Measurement
+    measurement: LoopMeasurement
     subtracted: bool = False
 
     @property
     def each(self) -> float:
         """The instructions of one iteration, and what takes as long."""
-        accounts = self.measurement.accounts
-        return (accounts.profile.counts().Ir + 2 * (accounts.sections - 1) * _PART_IR) / self.executed
+        measured = self.measurement
+        return (measured.accounts.profile.counts().Ir + 2 * (measured.sections - 1) * _PART_IR) / self.executed
 
 
-def measure_iterations(executions: Executions) -> Benchmark:
+# What the key says was counted: in a forked child, or with fewer iterations subtracted, or both.
+_FORKED, _SUBTRACTED, _FORKED_SUBTRACTED = "iterations/3", "iterations/4", "iterations/5"
+
+
+def measure_iterations(executions: Executions, loop: Loop) -> Benchmark:
     """Measure as planned. MeasurementError if the command fails or times out, or if no iteration can be counted."""
     plan, runner, argv = executions.plan, executions.runner, executions.execution.argv
-    loop = plan.collect.loop
-    assert loop is not None  # noqa: S101 - that is its scope
     executions.execution = executions.execution._replace(argv=(*argv, *loop.native))
     executions.warm_up()
     executions.execution = executions.execution._replace(argv=argv)
     found: list[_Counted] = []
 
-    def execute(number: int) -> Measurement:
+    def execute(number: int) -> LoopMeasurement:
         with executions.prepared(len(found)) as execution:
             counting = execution._replace(argv=(*argv, *loop.words[number]))
             measurement = runner.measure(counting, plan.collected, Tool.CALLGRIND)
         seal_of(plan, measurement.outcome, executions.env)
+        assert isinstance(measurement, LoopMeasurement)  # noqa: S101 - the caller gave a LoopRunner
         return measurement
 
     while len(found) < len(plan.schedule):
@@ -69,21 +71,27 @@ def measure_iterations(executions: Executions) -> Benchmark:
     measurements = [
         replace(item.measurement, accounts=scaled(item.measurement.accounts, item.executed)) for item in found
     ]
-    benchmark = executions.benchmark(
-        measurements, counted=Counted(iterations=last.executed, subtracted=last.subtracted)
-    )
-    return replace(benchmark, command=(*benchmark.command, *loop.words[last.number]))
+    forked = lower_median(measurements, plan.model).forked
+    benchmark = executions.benchmark(measurements, measured=_measured(loop, last, forked=forked))
+    return replace(benchmark, command=(*benchmark.command, *loop.words[last.number]), iterations=last.executed)
 
 
-def _counted(loop: Loop, execute: Callable[[int], Measurement], known: int | None) -> _Counted:
+def _measured(loop: Loop, counted: _Counted, *, forked: bool) -> str:
+    """Return what the key says was counted. Iterations need not be alike, so other numbers of them do not compare."""
+    names = (_FORKED, _FORKED_SUBTRACTED) if forked else (loop.method, _SUBTRACTED)
+    name = names[counted.subtracted]
+    return f"{name} {counted.executed}" if len([*filter(None, loop.words)]) > 1 else name
+
+
+def _counted(loop: Loop, execute: Callable[[int], LoopMeasurement], known: int | None) -> _Counted:
     """Count the `known` number of iterations, or else as many as suit what they cost."""
     numbers = sorted(filter(None, loop.words))
     if loop.clock and loop.clock.hook:
         measurement = execute(numbers[0])
-        number, accounts = _decided(loop, measurement.jump), measurement.accounts
-        if accounts.before is None:
+        number = _decided(loop, measurement.jump)
+        if measurement.before is None:
             return _Counted(number, number, measurement)
-        accounts = difference(accounts, accounts.before)
+        accounts = difference(measurement.accounts, measurement.before)
         _check_cost(number, number, accounts)
         return _Counted(number, number, replace(measurement, accounts=accounts), subtracted=True)
     less = execute(0) if 0 in loop.words else None
@@ -103,7 +111,7 @@ def _counted(loop: Loop, execute: Callable[[int], Measurement], known: int | Non
     return found
 
 
-def _of(loop: Loop, number: int, more: Measurement, less: Measurement | None) -> _Counted:
+def _of(loop: Loop, number: int, more: LoopMeasurement, less: LoopMeasurement | None) -> _Counted:
     """Return what this number of iterations cost, by an execution with `more` and one with `less` or none of them."""
     executed = _reported(loop, more, number)
     if less is None:
@@ -115,7 +123,7 @@ def _of(loop: Loop, number: int, more: Measurement, less: Measurement | None) ->
         return _Counted(number, executed, replace(more, accounts=replace(more.accounts, doubts=doubts)))
     executed = executed - before if executed and before else number
     if loop.sections is not None and loop.sections.regular:
-        _check_pauses(more.accounts.sections, less.accounts.sections, executed, before or 0)
+        _check_pauses(more.sections, less.sections, executed, before or 0)
     accounts = difference(more.accounts, less.accounts)
     if executed < 1 or loop.sections is not None:
         _check_cost(number, executed, accounts)
@@ -152,9 +160,9 @@ def _decided(loop: Loop, jump: int | None) -> int:
     return tuple(loop.words)[jump]
 
 
-def _reported(loop: Loop, measurement: Measurement, number: int) -> int | None:
+def _reported(loop: Loop, measurement: LoopMeasurement, number: int) -> int | None:
     if loop.report is not None:
-        return loop.report.read(measurement.report, number, measurement.accounts.sections)
+        return loop.report.read(measurement.report, number, measurement.sections)
     return reported(loop, measurement.outcome.tail)
 
 
