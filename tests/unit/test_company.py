@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.harness.engine import forks
 from cachegrind_bench.harness.engine.company import Company, CompanyRunner, companies
 from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.scratch import Scratch
-from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Loop, Tool
 from cachegrind_bench.valgrind.runner import Measurement
 from tests.unit.samples import outcome

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cachegrind_bench.harness.engine.section_parts import scaled, timed
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ProcessCost
 from cachegrind_bench.valgrind.options import Sections
 from cachegrind_bench.valgrind.processes import Accounts
 from cachegrind_bench.valgrind.python_contexts import PartHead
-from cachegrind_bench.valgrind.section_parts import scaled, timed
 
 STATE = Sections(begin=("after:start", "after:resume"), end=("before:pause", "before:stop"), reset=("after:start",))
 PAIRS = Sections(begin=("after:now",), end=("before:elapsed",), skip=1)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.harness.engine import forks
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import counted
-from cachegrind_bench.valgrind import forks
 from cachegrind_bench.waiting import repeated
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.engine.differences import difference
 from cachegrind_bench.harness.engine.loop_runner import LoopMeasurement
+from cachegrind_bench.harness.engine.section_parts import scaled
 from cachegrind_bench.measure.run import Executions, lower_median, seal_of
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.model.text import grouped
 from cachegrind_bench.valgrind.options import Loop, Tool
-from cachegrind_bench.valgrind.section_parts import scaled
 
 if TYPE_CHECKING:
     from cachegrind_bench.valgrind.processes import Accounts

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict
 
 from cachegrind_bench.errors import CommandFailedError, FileFormatError, MeasurementError
-from cachegrind_bench.valgrind import forks
+from cachegrind_bench.harness.engine import forks
+from cachegrind_bench.harness.engine.section_parts import section_accounts
 from cachegrind_bench.valgrind.code_log import remove_unfinished
 from cachegrind_bench.valgrind.options import REPORT, Collect, Loop, Tool
 from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.runner import Measurement, ValgrindRunner, measurement_of, reading_out_files, share_time
-from cachegrind_bench.valgrind.section_parts import section_accounts
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.execution import Execution
