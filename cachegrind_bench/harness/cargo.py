@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mmap import mmap
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
-    from cachegrind_bench.valgrind.options import Loop
+    from cachegrind_bench.harness.engine.loop import Loop
 
 _VERSION = re.compile(r"[#@ ](\d+\.\d+\.\S+)")  # in the id of a package
 # Options of `cargo bench` that are followed by a value: of the words that are left, before -- as well, the first is a filter.

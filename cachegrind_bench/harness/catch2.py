@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
+from cachegrind_bench.harness.engine.loop import Loop, Sections
 from cachegrind_bench.harness.protocol import (
     LISTING_BYTES,
     Harness,
@@ -29,7 +30,6 @@ from cachegrind_bench.log import LOG
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.durable import read_file
-from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -31,9 +31,9 @@ from msgspec.structs import replace
 
 from cachegrind_bench.harness.cargo import Cargo
 from cachegrind_bench.harness.engine.jumping_clock import HOOK, Jumps
+from cachegrind_bench.harness.engine.loop import Loop, Sections, triggers
 from cachegrind_bench.harness.protocol import exactly
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -108,8 +108,8 @@ class Criterion(Cargo):
         words = ("--profile-time", str(_SECONDS))
         jumps = Jumps(
             each=_EACH,
-            calls=_dumps(reset),
-            kinds=tuple((_dumps(kind.begin), _dumps(kind.end)) for kind in kinds),
+            calls=triggers(reset),
+            kinds=tuple((triggers(kind.begin), triggers(kind.end)) for kind in kinds),
             most_ns=_MOST_NS,
         )
         return Loop(
@@ -127,10 +127,6 @@ def _places(program: mmap | bytes, names: re.Pattern[bytes]) -> dict[bytes, tupl
     for match in names.finditer(program):
         found[match[2]].add(f"{_WHEN[match[2]]}:{match[1].decode()}")
     return {name: tuple(sorted(places)) for name, places in found.items()}
-
-
-def _dumps(places: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"--dump-{place.replace(':', '=')}" for place in places)
 
 
 HARNESS = Criterion()

@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.harness.cargo import Cargo
+from cachegrind_bench.harness.engine.loop import Loop, Sections
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
     from mmap import mmap

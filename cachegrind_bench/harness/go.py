@@ -18,6 +18,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.engine.loop import Loop, Sections
 from cachegrind_bench.harness.go_command import after_go_test, parse_command
 from cachegrind_bench.harness.protocol import (
     Harness,
@@ -35,7 +36,6 @@ from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import STORE, make_store
-from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry

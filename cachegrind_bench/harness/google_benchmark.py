@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
+from cachegrind_bench.harness.engine.loop import REPORT, Loop, Report, Sections
 from cachegrind_bench.harness.protocol import (
     Harness,
     ask,
@@ -25,7 +26,6 @@ from cachegrind_bench.harness.protocol import (
 from cachegrind_bench.hermetic.launch import FAST_CLOCK
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
-from cachegrind_bench.valgrind.options import REPORT, Loop, Report, Sections
 
 if TYPE_CHECKING:
     from pathlib import Path

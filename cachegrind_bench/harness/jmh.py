@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.harness.engine.loop import Loop
 from cachegrind_bench.harness.protocol import Harness, exactly, output_of, starts, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
-from cachegrind_bench.valgrind.options import CODE_LOG, Loop
+from cachegrind_bench.valgrind.code_log import CODE_LOG
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.harness.engine.loop import Loop, Sections
 from cachegrind_bench.harness.protocol import check_version, listed_once, output_of, text_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
-from cachegrind_bench.valgrind.options import CODE_LOG, Loop, Sections
+from cachegrind_bench.valgrind.code_log import CODE_LOG
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry

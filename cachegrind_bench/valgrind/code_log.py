@@ -27,10 +27,10 @@ import msgspec
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.symbols import UNKNOWN
-from cachegrind_bench.valgrind.options import CODE_LOG
 from cachegrind_bench.valgrind.out_format import decode, reading
 
 Place = tuple[str, str, int]  # file, function, and the place of a character in the file, -1 if unknown
+CODE_LOG = "code.log"  # how the names of the logs end
 _ANONYMOUS = "(anonymous)"
 _JVM_FOLDER = Path("/tmp")  # noqa: S108 - the JVM's choice
 _CREATION = re.compile(

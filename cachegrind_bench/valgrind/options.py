@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from string import ascii_letters, digits
@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import PAGE
-from cachegrind_bench.hermetic.execution import Clock
 
 # Where Valgrind begins to place what the program maps, on 64-bit Linux (aspacemgr-linux.c); a program that can lie
 # anywhere comes before, at a place of its own.
@@ -112,108 +111,6 @@ THREADS = ("clone", "__clone")  # of processes as well: posix_spawn
 OUTER_FORK = "fork"
 EXECS = ("execve",)
 _AT_PROCESSES = tuple(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS))
-
-
-class Sections(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a framework starts and stops its clock: functions by their names in the symbol table.
-
-    Each is written as `before:NAME` or `after:NAME`, for its entry or its return. A section is what lies between the last
-    `begin` and the next `end`; where a `settle` follows the `begin`, it begins there. At a `reset` all so far is forgotten, but with
-    `differs`, what lies before the last one is to be subtracted. After a `finish` nothing counts until the next `reset`. Where `share[1]` benchmarks run one after the other, each
-    has as many sections, and those of number `share[0]` count. The first `skip` of these do not count. `order` is a regular
-    expression for what must happen, by first letters; `odd` says what else may have happened. `regular`: each iteration must have as
-    many sections, as some may not be seen. `patterns` are places with wildcards that cover these, for names
-    that have a `*` or `?`: of two patterns that begin alike, Callgrind 3.19 finds one only. `other` is what holds instead where no
-    section began. `unseen` says what a user can do
-    about a program in which none of these functions was called.
-    """
-
-    begin: tuple[str, ...]
-    end: tuple[str, ...]
-    settle: tuple[str, ...] = ()
-    reset: tuple[str, ...] = ()
-    finish: tuple[str, ...] = ()
-    share: tuple[int, int] = (0, 1)
-    skip: int = 0
-    order: str = ""
-    odd: str = (
-        "code that reads the clock or sleeps itself, a program that ends in its benchmark, or a measurement of its own (not "
-        "wall time), cannot be distinguished"
-    )
-    regular: bool = False
-    differs: bool = False
-    patterns: tuple[str, ...] = ()
-    other: Sections | None = None
-    unseen: str = (
-        "the program is stripped, or LTO has inlined the functions by which the framework starts and stops its clock: build it "
-        "without -s and -flto"
-    )
-
-    @property
-    def dumps(self) -> tuple[str, ...]:
-        """Callgrind's options that have it write out what it counted there."""
-        places = self.patterns or dict.fromkeys((*self.begin, *self.settle, *self.end, *self.reset, *self.finish))
-        own = (f"--dump-{when}={name}" for when, _, name in (place.partition(":") for place in places))
-        return tuple(dict.fromkeys((*own, *(() if self.other is None else self.other.dumps))))
-
-
-# What the iterations of a number that is kept may cost: as much as a minute. An iteration may become a hundred times dearer before
-# results do not compare.
-MOST_KEPT_IR = 1_000_000_000
-CODE_LOG = "code.log"  # how the names of logs of compilers end
-REPORT = "report"
-
-
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """How a framework is made to write the file REPORT about a measured execution: the words that end its command, with {} for its folder.
-
-    `read` gets the file's contents, how many iterations were asked for, and how many sections were counted. It returns how many
-    iterations the last one of these had. MeasurementError if the framework says that the benchmark failed, or cannot be understood.
-    """
-
-    words: tuple[str, ...]
-    read: Callable[[bytes, int, int], int]
-
-
-class Loop(msgspec.Struct, frozen=True, kw_only=True):
-    """How a framework is made to loop a number of times: the words that follow its command, by the number of iterations that are counted.
-
-    Where there are words for 0 iterations, what an execution with these costs is subtracted: there must be some where a framework
-    calls the benchmark anew for each number, since what it then does once would count. Else only what lies in `sections` is counted.
-    `native` are the words of an execution that is not measured. `clock` is what it sees of the time, if that decides; if it
-    has a hook, that decides, too, which of the numbers it is, and one execution is enough.
-    `reported` is a regular expression for a line of its output that says how many it executed. As many are counted as stay
-    below `most_ir` instructions, or as many as were `kept`. The words of `log` follow the program's name in measured executions: they have its compiler write a log,
-    with {} in the last one for the folder. The words of `rehearsal`, as many as follow the program's name else, have it run no benchmark: where
-    given, it is executed so first, and then in a child that it forks (see `forks`). `method` is in the key of what is counted without a difference.
-    """
-
-    words: Mapping[int, tuple[str, ...]]
-    native: tuple[str, ...]
-    sections: Sections | None = None
-    most_ir: int = 10_000_000  # which takes some tenths of a second
-    clock: Clock | None = None
-    reported: str = ""
-    log: tuple[str, ...] = ()
-    rehearsal: tuple[str, ...] = ()
-    report: Report | None = None
-    kept: int | None = None
-    method: str = "iterations/2"
-
-    @property
-    def collect(self) -> Collect:
-        """What Callgrind counts, and what the program is told then."""
-        words = (self.log, () if self.report is None else self.report.words)
-        # Sections end before a process does something else, and what a child has from its parent is not in one.
-        dumps = WHOLE.dumps if self.sections is None else self.sections.dumps
-        return Collect(scope=Scope.PARTS, dumps=dumps, words=words, by_instruction=bool(self.log))
-
-    def suitable(self, each: float) -> int:
-        """Return how many iterations to count where each costs this many instructions."""
-        if self.kept is not None and self.kept * each <= MOST_KEPT_IR:
-            return self.kept
-        numbers = sorted(filter(None, self.words))
-        return max((number for number in numbers if number * each <= self.most_ir), default=numbers[0])
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):

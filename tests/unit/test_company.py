@@ -16,9 +16,10 @@ from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.harness.engine import forks
 from cachegrind_bench.harness.engine.company import Company, CompanyRunner, companies
+from cachegrind_bench.harness.engine.loop import Loop
 from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.scratch import Scratch
-from cachegrind_bench.valgrind.options import WHOLE, Collect, Loop, Tool
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Tool
 from cachegrind_bench.valgrind.runner import Measurement
 from tests.unit.samples import outcome
 from tests.unit.test_run import measurement

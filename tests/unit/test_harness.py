@@ -15,6 +15,7 @@ from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness import catch2, criterion, google_benchmark, jmh, node, protocol, tinybench
 from cachegrind_bench.harness.engine.iterations import reported
+from cachegrind_bench.harness.engine.loop import Loop
 from cachegrind_bench.harness.go_command import parse_command
 from cachegrind_bench.harness.google_benchmark import _loop
 from cachegrind_bench.harness.protocol import Harness
@@ -22,7 +23,6 @@ from cachegrind_bench.harness.pytest import Pytest
 from cachegrind_bench.log import LOG
 from cachegrind_bench.render import listings
 from cachegrind_bench.usecases.selection import with_listed
-from cachegrind_bench.valgrind.options import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
+from cachegrind_bench.harness.engine.loop import Loop
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
@@ -20,7 +21,7 @@ from cachegrind_bench.measure.run import Executions, lower_median, measure
 from cachegrind_bench.measure.session import Identity
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL
 from cachegrind_bench.model.result import Environment, ProcessCost, SealState, Status, comparability_key
-from cachegrind_bench.valgrind.options import Collect, Loop, Tool
+from cachegrind_bench.valgrind.options import Collect, Tool
 from cachegrind_bench.valgrind.processes import Accounts
 from cachegrind_bench.valgrind.runner import Measurement
 from tests.unit.samples import VECTOR, image, outcome, profile_of, times

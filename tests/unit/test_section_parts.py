@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from cachegrind_bench.harness.engine.loop import Sections
 from cachegrind_bench.harness.engine.section_parts import scaled, timed
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ProcessCost
-from cachegrind_bench.valgrind.options import Sections
 from cachegrind_bench.valgrind.processes import Accounts
 from cachegrind_bench.valgrind.python_contexts import PartHead
 

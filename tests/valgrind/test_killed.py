@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.harness.engine.loop import Loop
 from cachegrind_bench.harness.engine.loop_runner import LoopRunner
 from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.measure.session import SCRATCH_BASE, valgrind_setup
-from cachegrind_bench.valgrind.options import Geometry, Loop, Tool
+from cachegrind_bench.valgrind.options import Geometry, Tool
 from tests.valgrind.conftest import COMMAND, LIMIT_S, environment
 
 if TYPE_CHECKING:

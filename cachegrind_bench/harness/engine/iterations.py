@@ -19,9 +19,10 @@ from cachegrind_bench.harness.engine.section_parts import scaled
 from cachegrind_bench.measure.run import Executions, lower_median, seal_of
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.model.text import grouped
-from cachegrind_bench.valgrind.options import Loop, Tool
+from cachegrind_bench.valgrind.options import Tool
 
 if TYPE_CHECKING:
+    from cachegrind_bench.harness.engine.loop import Loop
     from cachegrind_bench.valgrind.processes import Accounts
 
 # What it takes to write a part, in instructions that could be counted in that time.

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.valgrind.options import MOST_KEPT_IR
+from cachegrind_bench.harness.engine.loop import MOST_KEPT_IR
 
 if TYPE_CHECKING:
-    from cachegrind_bench.valgrind.options import Loop
+    from cachegrind_bench.harness.engine.loop import Loop
 
 
 def keeping(loop: Loop, number: int | None) -> Loop:

@@ -11,9 +11,10 @@ from msgspec.structs import asdict
 
 from cachegrind_bench.errors import CommandFailedError, FileFormatError, MeasurementError
 from cachegrind_bench.harness.engine import forks
+from cachegrind_bench.harness.engine.loop import REPORT, Loop
 from cachegrind_bench.harness.engine.section_parts import section_accounts
 from cachegrind_bench.valgrind.code_log import remove_unfinished
-from cachegrind_bench.valgrind.options import REPORT, Collect, Loop, Tool
+from cachegrind_bench.valgrind.options import Collect, Tool
 from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.runner import Measurement, ValgrindRunner, measurement_of, reading_out_files, share_time
 

@@ -13,12 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.engine.loop import Sections, triggers
 from cachegrind_bench.model.call_graph import every, of_system
 from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import PER_ITERATIONS, ProcessCost
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
 from cachegrind_bench.valgrind.code_log import read_code
-from cachegrind_bench.valgrind.options import Sections, Tool
+from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.processes import Accounts, OutPath, accounts_of, in_order, named, out_files
 from cachegrind_bench.valgrind.python_contexts import PartHead, part_head
 
@@ -97,14 +98,14 @@ class Timed(msgspec.Struct, kw_only=True):
 
 def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
     """Return the parts of one process that belong to sections, given in their order; none if they cannot be shared out."""
-    places = {name: _triggers(getattr(sections, name)) for name in ("begin", "end", "finish", "reset", "settle")}
+    places = {name: triggers(getattr(sections, name)) for name in ("begin", "end", "finish", "reset", "settle")}
     found, finished = Timed(), False
     current: list[PartHead] | None = None  # what belongs to the section that has begun
     settled = True
     for head in heads:
         if current is not None:
             current.append(head)
-        events = {name for name, triggers in places.items() if head.trigger in triggers}
+        events = {name for name, known in places.items() if head.trigger in known}
         found.order += "".join(sorted(name[0] for name in events))
         if "reset" in events:
             found.before, found.sections, finished = found.sections, [], False
@@ -124,11 +125,7 @@ def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
 
 
 def _begins(sections: Sections, heads: Iterable[PartHead]) -> bool:
-    return not _triggers(sections.begin).isdisjoint(head.trigger for head in heads)
-
-
-def _triggers(places: Sequence[str]) -> set[str]:
-    return {f"--dump-{when}={name}" for when, _, name in (place.partition(":") for place in places)}
+    return not {head.trigger for head in heads}.isdisjoint(triggers(sections.begin))
 
 
 def _process(file: OutPath) -> tuple[int, int]:
