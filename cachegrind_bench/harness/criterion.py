@@ -1,23 +1,38 @@
 """Benchmarks of Criterion (Rust), from 0.3 on: `Bencher` starts and ends its `Measurement` around what it measures.
 
-**How many iterations.** With --profile-time T, `Bencher` is called with one iteration, and with two as a second has not
-passed; then once more, with as many as its clock says are left of T; no statistics follow. The clock is pinned and jumps in the
-second call, by J: the first two calls, three iterations, took J + s, where s is what the clock moved else. So what is left is
-(T - J - s) / ((J + s) / 3) = 3 T / (J + s) - 3 iterations, rounded down. T is 4212 s, and that is 102.92, 12.51 and 3.50 for the J
-below, and for s = 1 s it is 102.04, 12.49 and 3.50: so s does not matter below a second. The second call, two iterations, is subtracted:
-what a benchmark does in the first iteration of each call is in both. A reading of the clock moves it
-by 0.1 ms, which is 10,000 readings by whatever else reads it. What sleeps moves it as well; the clock does not jump if 0.3 s
-have passed before it would, in at least half of what s is made of, and without a jump nothing is counted.
+**What is executed.** With `--profile-time T`, Criterion makes no statistics. It calls the benchmark with 1 iteration, then with 2, 4 and so on,
+until these calls have taken more than a second together (`warm_up` in its routine.rs). If k iterations took E seconds so far, T - E are
+left, and an iteration takes E/k. So the last call has (T - E) / (E/k) = kT/E - k iterations, rounded down.
 
-**Which readings are Bencher's.** Code of a benchmark, a profiler and tokio's threads read `Instant` as well, so neither the order nor
+**How many iterations.** Our clock moves by 0.1 ms with each reading, and jumps by J in the second call, which ends these calls: k is
+1 + 2, and E is J + s, where s is what the clock moved besides. What the second call costs is subtracted from the cost of the last one, since
+both do what a benchmark does once in each call. Its 2 iterations are subtracted, too, so n count if the last call has n + 2:
+
+    n + 2 <= 3T/E - 3 < n + 3, or 3T/(n + 6) < E <= 3T/(n + 5)
+
+For n = 100 this interval is 3T / (105 * 106) wide. That must be more than a second, as s may be up to a second: T > 3710. With T = 4212:
+
+      n    E above    J         E up to
+    100     119.21     119.3     120.34
+     10     789.75     814.5     842.40
+      1    1805.14    1943.5    2106.00
+
+The clock jumps at the end of the first section of the second call, by what that section costs, c. A section has 2 iterations, or 1 where each
+is a batch of its own. n is the most for which n * c/2 stays below 10 million instructions. At least half of what makes up s is over
+by then: if 0.3 s have passed, by 3000 readings or a sleep, the clock does not jump, and nothing is counted.
+
+**Which readings count.** Code of a benchmark, a profiler and tokio's threads read `Instant` as well, so neither the order nor
 the number of readings says which are Bencher's, and Callgrind cannot tell readings by their caller. But Bencher reads it in
 `WallTime::start` and `WallTime::end`, which nothing else calls. The compiler inlines neither, since they are in another crate than the
-generic functions that call them, unless LTO does. What lies between the two is counted. The functions of `Bencher` itself are
-never inlined: they say where the second call begins, for the jump, and where the third does.
+generic functions that call them, unless LTO does. What is executed between the two is a section. The functions of `Bencher` itself are
+never inlined, and each call begins with one (`reset`). So by first letters of `Sections`, the order of three calls is rbe r(be)+ r(be)+.
 
-`iter_custom` has no start and no end: the benchmark reads `Instant` itself. There the order has to do: the one of Bencher, those of
-the benchmark in pairs, and the one of Bencher. With one iteration there is one pair. If there are more, one of them may be
+`iter_custom` has no start and no end: the benchmark reads `Instant` itself. There a call is a reading by Bencher, pairs of the
+benchmark, and a reading by Bencher: rb(be)+e. With one iteration there is one pair. If the first call has more, one of them may be
 set-up, and nothing is counted.
+
+**One start for all.** The start of such a program costs more than most benchmarks. So the program is executed with a filter that no name
+matches, and then forks a child for each benchmark (`engine.forks`).
 """
 
 from __future__ import annotations
@@ -56,13 +71,13 @@ _ODD = (
 )
 _LONGEST_NAME = 100
 _NUMBERED = re.compile(r"(.+) #\d+")
-_SECONDS = 4212
-_JUMPS = {100: 119.3, 10: 814.5, 1: 1943.5}  # by numbers of iterations beyond two, in seconds
-_MOST_IR = 20_000_000  # of two iterations (of one if each is a batch), as many times
+_SECONDS = 4212  # T
+_JUMPS_S = {100: 119.3, 10: 814.5, 1: 1943.5}  # J by n
+_MOST_IR = 20_000_000  # n * c
 _CLOCK = PINNED_CLOCK._replace(step_ns=10**5, hook=HOOK)
 _MOST_NS = 3 * 10**8
 _EACH = tuple(
-    (_MOST_IR // number if number > 1 else sys.maxsize, int(seconds * 10**9)) for number, seconds in _JUMPS.items()
+    (_MOST_IR // number if number > 1 else sys.maxsize, int(seconds * 10**9)) for number, seconds in _JUMPS_S.items()
 )
 
 
@@ -113,7 +128,7 @@ class Criterion(Cargo):
             most_ns=_MOST_NS,
         )
         return Loop(
-            words=dict.fromkeys(_JUMPS, words),
+            words=dict.fromkeys(_JUMPS_S, words),
             rehearsal=(*self.words(""), *words),
             native=("--test",),
             sections=sections,

@@ -23,7 +23,7 @@ from cachegrind_bench.harness.protocol import (
     listed_once,
     variables,
 )
-from cachegrind_bench.hermetic.launch import FAST_CLOCK
+from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable
 
@@ -55,8 +55,9 @@ _REPORT = (
 )
 _NONE = "^cg-bench lists nothing$"
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_CLOCK = PINNED_CLOCK._replace(step_ns=1000 * 10**9)  # loops that wait for some time end after one round
 # How far `PauseTiming` moves the clock of the CPU after `ResumeTiming`: both read the other clock, too.
-_SECTION_NS = 2 * FAST_CLOCK.step_ns
+_SECTION_NS = 2 * _CLOCK.step_ns
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +134,7 @@ def _loop(name: str, *, fixed: bool) -> Loop:
         words=words,
         native=words[min(words)],
         sections=replace(_SECTIONS, order=f"([be]*r[be]*){times}"),
-        clock=FAST_CLOCK,
+        clock=_CLOCK,
         report=Report(words=_REPORT, read=partial(_executed, name)),
     )
 

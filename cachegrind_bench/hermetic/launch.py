@@ -38,8 +38,6 @@ _LONGEST_WAIT_S = 2.0  # a signal that comes just before a wait is seen after it
 _INSISTENCE_S = 0.5  # how often a clean-up looks for a second interrupt
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
-# Loops that wait for some time end after one round.
-FAST_CLOCK = PINNED_CLOCK._replace(step_ns=1000 * 10**9)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -307,6 +307,13 @@ OLD = "_ZN88_$LT$criterion..measurement..WallTime$u20$as$u20$criterion..measurem
 NEW = "_RNvXs_NtCsX_9criterion11measurementNtB_8WallTimeNtB_11Measurement"
 
 
+@pytest.mark.parametrize("besides_s", [0, 0.3, 1])
+def test_criterion_executes_two_iterations_more_than_are_counted_wherever_its_clock_moves(besides_s: float) -> None:
+    for number, jump_s in criterion._JUMPS_S.items():
+        taken_s = jump_s + besides_s
+        assert int((criterion._SECONDS - taken_s) / (taken_s / 3)) == number + 2
+
+
 @pytest.mark.parametrize(
     "names", [[f"{OLD}5start17h{'0' * 16}E", f"{OLD}3end17h{'0' * 16}E"], [f"{NEW}5start", f"{NEW}3end"]]
 )

@@ -108,7 +108,7 @@ static int is_found(const char *name) {
     }
 }
 
-/* Under Valgrind, a program that is not found takes a process, and is no error. Criterion always looks for gnuplot. */
+/* Under Valgrind, a program that is not found takes a process, and is no error. Some frameworks look for gnuplot in any case. */
 int posix_spawnp(pid_t *child, const char *name, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
                  char *const argv[], char *const variables[]) {
     spawn_function *next = (spawn_function *)dlsym(RTLD_NEXT, "posix_spawnp");
