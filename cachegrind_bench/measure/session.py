@@ -111,10 +111,10 @@ def valgrind_setup(
 ) -> ValgrindSetup:
     """Find Valgrind and describe the machine; `passed` has hashes of variables passed on by request. MeasurementError without Valgrind."""
     found = find(valgrind, environ)
-    LOG.debug(f"uses Valgrind {found.version}: {found.launcher}")
     if os.path.lexists("/proc/self") and os.path.realpath("/proc/self") != f"/proc/{os.getpid()}":
         hint = "mount this one's own there, as 'unshare --pid --fork --mount-proc' does"
         raise MeasurementError("/proc is that of another PID namespace: no process can be followed", hint=hint)
+    LOG.debug(f"uses Valgrind {found.version}: {found.launcher}")
     fields = {
         **machine_fields(),
         "valgrind": found.version,

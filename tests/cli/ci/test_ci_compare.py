@@ -221,7 +221,7 @@ def test_a_git_that_hangs_is_waited_for_with_a_line(job: Job, monkeypatch: pytes
     monkeypatch.setattr(revisions.Repository, "commit", hanging)
     told = job.pull_request().has(SLOWER).step("compare", *STORE)
     assert told.code == 4
-    assert told.out.startswith("cg-bench: waiting for git rev-parse, 2 s\n")
+    assert told.err.startswith("cg-bench: waiting for git rev-parse, 2 s\n")
 
 
 def test_a_gate_without_a_comparison_or_a_result_is_an_error(job: Job) -> None:
