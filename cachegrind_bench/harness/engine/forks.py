@@ -38,7 +38,6 @@ def library() -> bytes | None:
     return None
 
 
-@cache
 def has_own_allocator(executable: str) -> bool:
     """Return whether a program brings an allocator: its variables cannot be put back without the memory that it has mapped."""
     with open(executable, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

@@ -13,6 +13,7 @@ from cachegrind_bench.errors import CommandFailedError, FileFormatError, Measure
 from cachegrind_bench.harness.engine import forks
 from cachegrind_bench.harness.engine.loop import REPORT, Loop
 from cachegrind_bench.harness.engine.section_parts import section_accounts
+from cachegrind_bench.hermetic.files import Stamp, stamp_of
 from cachegrind_bench.valgrind.code_log import remove_unfinished
 from cachegrind_bench.valgrind.options import Collect, Tool
 from cachegrind_bench.valgrind.out_format import reading
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.valgrind.processes import Accounts
 
-_UNFIT: set[str] = set()  # programs that do not fork for others
+_UNFIT: set[tuple[str, Stamp]] = set()  # programs that do not fork for others
 
 
 class LoopMeasurement(Measurement, frozen=True, kw_only=True):
@@ -70,12 +71,13 @@ class LoopRunner:
         None where only an execution of its own can say how it failed, and empty where the program cannot do that. What it writes is
         not shown if there are several. MeasurementError as `measure`.
         """
-        rehearsal, program = self._loop.rehearsal, execution.executable
+        rehearsal, path = self._loop.rehearsal, execution.executable
+        program = path, stamp_of(path)
         if not rehearsal or program in _UNFIT or forks.PRELOAD in execution.variables:
             return []
         if not all(forks.fits(words, rehearsal) for words in lines) or forks.library() is None:
             return []
-        if forks.has_own_allocator(program):
+        if forks.has_own_allocator(path):
             return []
         several = len(lines) > 1
         rehearsing = execution._replace(
