@@ -219,7 +219,6 @@ def simulate(commits: int, workers: int) -> None:
         width=workers,
         machine=machine,
         repository=Path(),
-        environ={},
     )
     for name, required in (("adaptive", {0, commits - 1}), ("every commit", set(range(commits)))):
         past = past_with(shas, frozenset(required))

@@ -8,12 +8,16 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from cachegrind_bench.log import Threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 # Whose frames are on the stack as long as anything is imported, and when to look again: no more often than what takes a second.
 _IMPORTING = "<frozen importlib._bootstrap>"
@@ -66,7 +70,7 @@ def beside(call: Callable[[], T]) -> Generator[Future[T]]:
         with cancel.under():
             return call()
 
-    with closing(cancel), ThreadPoolExecutor(1) as executor:
+    with closing(cancel), Threads(1) as executor:
         try:
             yield executor.submit(work)
         finally:

@@ -7,36 +7,62 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from functools import partial
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from cachegrind_bench.model.text import plain
 
-LOG = logging.getLogger("cachegrind_bench")
-LOG.propagate = False  # into the log of a test suite that is measured, or of a program that calls us
-LOG.addHandler(logging.NullHandler())
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Listener(NamedTuple):
+    write: Callable[[str], object]
+    level: int
+
+
+_NOBODY = _Listener(len, logging.WARNING)
+# Of this context: commits that are measured at the same time have listeners of their own.
+_LISTENER: ContextVar[_Listener] = ContextVar("listener", default=_NOBODY)
 
 
 class Lines(logging.Handler):
-    """Gives each record to `write` as one line, in which names hold nothing that a terminal would obey."""
-
-    def __init__(self, write: Callable[[str], object]) -> None:
-        super().__init__()
-        self._write = write
+    """Gives each record to the listener as one line, in which names hold nothing that a terminal would obey."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record; a warning says that it is one."""
+        """Give it; a warning says that it is one."""
         warns = record.levelno >= logging.WARNING
-        self._write(f"{'warning: ' if warns else ''}{plain(record.getMessage())}")
+        _LISTENER.get().write(f"{'warning: ' if warns else ''}{plain(record.getMessage())}")
+
+
+LOG = logging.getLogger("cachegrind_bench")
+LOG.propagate = False  # into the log of a test suite that is measured, or of a program that calls us
+LOG.setLevel(logging.DEBUG)
+LOG.addFilter(lambda record: record.levelno >= _LISTENER.get().level)
+LOG.addHandler(Lines())
 
 
 @contextmanager
 def heard_by(write: Callable[[str], object], level: int | None = None) -> Generator[None]:
     """Give what is said during the block to `write`, and to nobody else, from this `level` on if it is not to stay."""
-    before = LOG.handlers, LOG.level
-    LOG.handlers = [Lines(write)]
-    if level is not None:
-        LOG.setLevel(level)
+    token = _LISTENER.set(_Listener(write, _LISTENER.get().level if level is None else level))
     try:
         yield
     finally:
-        LOG.handlers, LOG.level = before
+        _LISTENER.reset(token)
+
+
+def say_from(level: int) -> None:
+    """Say what has this level or a higher one, from now on and to whoever listens."""
+    _LISTENER.set(_LISTENER.get()._replace(level=level))
+
+
+class Threads(ThreadPoolExecutor):
+    """Threads in which the caller's listener hears what is said."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Schedule a call in a copy of the caller's context."""
+        return super().submit(partial(copy_context().run, fn, *args, **kwargs))

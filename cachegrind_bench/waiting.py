@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from contextvars import copy_context
 
 from cachegrind_bench.log import LOG
 
@@ -68,7 +69,7 @@ def repeated(look: Callable[[], object], pause_s: float = 0.5) -> Generator[None
         while not over.wait(pause_s) and look() is not True:
             pass
 
-    thread = threading.Thread(target=work, daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
     thread.start()
     try:
         yield

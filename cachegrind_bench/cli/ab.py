@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparison_options import (
     deliver,
     detail_options,
@@ -85,6 +84,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
 
     Use it when there is no history to compare with, or when that was measured in another environment.
     """
+    from cachegrind_bench.cli.run import measured_in
     from cachegrind_bench.usecases.evidence import Evidence
     from cachegrind_bench.usecases.selection import SelectRequest
     from cachegrind_bench.usecases.worktrees import AbRequest, measured_sides
@@ -100,7 +100,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     request = struct_of(
         AbRequest, options, base=base, candidate=candidate, words=words, choosing=(*typed_words(choosing),), **asked
     )
-    before, after = measured_sides(request, repository(), output.NOTICES)
+    before, after = measured_sides(request, repository(), measured_in)
     made = compared(before, after, gates, shown)
     made = made.with_remarks((*made.comparison.remarks, *same_program(made.comparison)))
     deliver(made, shown)

@@ -30,6 +30,7 @@ from cachegrind_bench.cli.options import (
     typed,
     typed_words,
 )
+from cachegrind_bench.cli.run import measured_in
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -155,12 +156,12 @@ def _workforce(options: dict[str, Any], here: Repository, store: Store) -> Gener
     if options["workers"] is None:
         from cachegrind_bench.usecases.executors import local
 
-        with local(request, here, options["jobs"]) as force:
+        with local(request, here, measured_in, options["jobs"]) as force:
             yield force
         return
     from cachegrind_bench.usecases.backfill import newest_key
 
-    with workforce(options, request, here, newest_key(store)) as force:
+    with workforce(options, request, here, newest_key(store), measured_in) as force:
         yield force
 
 

@@ -82,6 +82,7 @@ def _named(text: str, found: Found) -> Finding:
 
 
 def _narrow(item: Finding, good: str, found: Found, evidence: str) -> int:
+    from cachegrind_bench.cli.run import measured_in
     from cachegrind_bench.compare.verdict import State
     from cachegrind_bench.render.comparison.view import headline
     from cachegrind_bench.usecases.comparison import GateOptions, ReportOptions, compared
@@ -89,7 +90,7 @@ def _narrow(item: Finding, good: str, found: Found, evidence: str) -> int:
     from cachegrind_bench.usecases.worktrees import bisected
 
     words = [*typed_words(set(names_of(_run_options)) - {"model"}), *trailing_words()]
-    done = bisected(item, good, found, words, output.NOTICES, evidence=Evidence(evidence))
+    done = bisected(item, good, found, words, run=measured_in, evidence=Evidence(evidence))
     if done.left is None:
         output.write(
             f"{item.benchmark} does not show the change here: {done.before:,} at {good[:12]}, "

@@ -234,13 +234,14 @@ def _to_explain(before: Side, after: Side, gates: Gates, evidence: Evidence) -> 
 
 def _explained(base: Side, ids: Sequence[str], words: Sequence[str]) -> Side:
     """Return the base with the calls of these benchmarks, which are recorded at its commit by these words unless it has them."""
+    from cachegrind_bench.cli.run import measured_in
     from cachegrind_bench.usecases.evidence import is_explained
     from cachegrind_bench.usecases.worktrees import explained_base
 
     if all(is_explained(item) for item in base.file.whole().benchmarks if item.id in ids):
         return base
     names = {*names_of(measuring_options, jobs_option, harness_option)} - {"output", "quiet", "benchmark_id"}
-    return explained_base(base, ids, [*typed_words(names), *words], repository(), output.NOTICES)
+    return explained_base(base, ids, [*typed_words(names), *words], repository(), run=measured_in)
 
 
 def _benchmark_of(base: Result, base_name: str, request: MeasureRequest) -> tuple[Benchmark, str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.usecases.commit_task import Machine
     from cachegrind_bench.usecases.executors import Workforce
     from cachegrind_bench.usecases.measurement import MeasureRequest
+    from cachegrind_bench.usecases.worktrees import Run
     from cachegrind_bench.vcs.revisions import Repository
 
 _EPILOG = """\b
@@ -111,12 +112,12 @@ def _unsealed(machine: Machine) -> list[str]:
 
 @contextmanager
 def workforce(
-    options: dict[str, Any], request: MeasureRequest, here: Repository, key: str | None
+    options: dict[str, Any], request: MeasureRequest, here: Repository, key: str | None, run: Run
 ) -> Generator[Workforce]:
     """Return the workers of a scheduler that measure like the history of this `key`, or like most of them."""
     with _scheduler(options["workers"]) as (dask, client):
         source = dask.Source.at(options["clone"]) if options["clone"] else dask.Source.of(here)
-        with dask.workforce(client, request, source, key) as force:
+        with dask.workforce(client, request, source, key, run) as force:
             yield force
 
 

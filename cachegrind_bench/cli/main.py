@@ -25,7 +25,7 @@ from cachegrind_bench.cli.output import flush, forget, occupy_standard_descripto
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError, UsageError
 from cachegrind_bench.interruption import Cancel, is_postponed
 from cachegrind_bench.interruption import interrupt as interrupt_now
-from cachegrind_bench.log import LOG, heard_by
+from cachegrind_bench.log import LOG, heard_by, say_from
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def cli() -> None:
 def _speak_up(context: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - as click calls it
     """Say what is done from now on, beginning with the configuration, which was read before."""
     if wanted:
-        LOG.setLevel(logging.DEBUG)
+        say_from(logging.DEBUG)
         configured = context.find_object(Configured)
         found = None if configured is None else configured.found
         LOG.debug("no configuration was read" if found is None else f"read {found.path}")

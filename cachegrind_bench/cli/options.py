@@ -18,7 +18,7 @@ from click.core import ParameterSource
 
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.errors import CgBenchError, UsageError
-from cachegrind_bench.log import LOG
+from cachegrind_bench.log import say_from
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ id_option = click.option(
 def _quiet(_context: click.Context, _option: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - as click calls it
     """Let only warnings be written."""
     if value:
-        LOG.setLevel(logging.WARNING)
+        say_from(logging.WARNING)
     return value
 
 
@@ -365,6 +365,9 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     found: Configuration | None
     error: CgBenchError | None = None  # for `ci`, which reports errors in its own way
+    # Of a command that another one calls: its working directory and variables.
+    cwd: Path | None = None
+    environ: Mapping[str, str] = msgspec.field(default_factory=lambda: dict(os.environ))
 
     def defaults(self) -> Mapping[str, Mapping[str, object]]:
         """Return the defaults of the command, by the names of its options."""
@@ -379,32 +382,32 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
 
 def configured_texts(name: str) -> tuple[str, ...]:
     """Return what the configuration has for an option that can be repeated."""
-    found = _current()
+    found = configured().found
     return () if found is None else tuple(cast("Sequence[str]", found.defaults.get(name, ())))
 
 
 def configured_benchmarks() -> tuple[BenchmarkSpec, ...]:
     """Return the benchmarks of the configuration, which may have thresholds and limits of their own."""
-    found = _current()
+    found = configured().found
     return () if found is None else found.benchmarks
 
 
 def configured_entries() -> tuple[Entry, ...]:
     """Return the tables of the configuration that stand for all benchmarks of a harness."""
-    found = _current()
+    found = configured().found
     return () if found is None else found.entries
 
 
 def configured_store() -> tuple[str, Path] | None:
     """Return the URL of the store that the configuration names, and the folder where its path begins; None if it does not."""
-    found = _current()
+    found = configured().found
     url = None if found is None else found.defaults.get("store")
     return None if found is None or url is None else (str(url), found.root)
 
 
-def _current() -> Configuration | None:
-    configured = click.get_current_context().find_object(Configured)
-    return None if configured is None else configured.found
+def configured() -> Configured:
+    """Return what the present command may know."""
+    return click.get_current_context().find_object(Configured) or Configured(command="", found=None)
 
 
 # The values that commands work with
@@ -419,7 +422,7 @@ def typed(name: str) -> bool:
 def working_directory() -> Path:
     """Return the working directory. UsageError if it has been removed."""
     try:
-        return Path.cwd()
+        return configured().cwd or Path.cwd()
     except FileNotFoundError:
         raise UsageError("the working directory no longer exists", hint="cd to another one") from None
 
@@ -432,8 +435,8 @@ def project_root() -> str:
     from cachegrind_bench.vcs.git import top_folder
 
     try:
-        cwd = Path.cwd()
-    except FileNotFoundError:
+        cwd = working_directory()
+    except UsageError:
         return ""
     return str(top_folder(cwd) or cwd)
 
@@ -447,7 +450,7 @@ def repository() -> Repository:
 
 def _waiting() -> Waiting:
     """Return how long to wait for stores and remotes, by option or configuration, which is said on stderr meanwhile."""
-    found, name = _current(), "store_timeout"
+    found, name = configured().found, "store_timeout"
     value = click.get_current_context().params.get(name) or (found and found.defaults.get(name))
     return Waiting(None if value is None else seconds(value) / 1000)
 
@@ -502,7 +505,7 @@ def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest
     identity = options.get("benchmark_id")
     parsed: dict[str, Any] = {
         "cwd": working_directory(),
-        "environ": dict(os.environ),
+        "environ": configured().environ,
         "now": datetime.now(UTC),
         "id": None if identity is None else printable(identity),
         "default_env": configured_texts("env"),
@@ -544,11 +547,11 @@ def is_suite(options: Mapping[str, Any]) -> bool:
 
 
 def typed_words(names: Collection[str]) -> list[str]:
-    """Return those of these options that were typed, as words for `cg-bench run`; the environment hands on its own."""
+    """Return those of these options that the user gave, as words for `cg-bench run`."""
     context, words = click.get_current_context(), list[str]()
     for option in context.command.params:
         name = option.name or ""
-        if name not in names or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+        if name not in names or not typed(name):
             continue
         value, flag = context.params[name], max(option.opts, key=len)
         if isinstance(option, click.Option) and option.is_flag:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import plain_json
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -98,9 +97,6 @@ def write_error(text: str) -> None:
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
         forget(sys.stderr)
-
-
-NOTICES = Notices(write=write_error)
 
 
 def cannot_write(error: OSError) -> Exception:

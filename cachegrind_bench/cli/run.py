@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,9 @@ from cachegrind_bench.cli.fleet import clone_option, workers_option, workforce
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
     REPORT,
+    Configured,
     color_option,
+    configured,
     format_option,
     harness_option,
     is_suite,
@@ -138,10 +141,34 @@ def command(**options: Any) -> int:
     --env names), fixed randomness, one CPU. Its output goes to stderr; stdout carries only the report.
     """
     output.check_result_file(options["output"])
+    return _run(options)[1]
+
+
+def measured_in(folder: Path, environ: Mapping[str, str], words: Sequence[str]) -> Result:
+    """Return what `cg-bench run` with these words measures in this folder, by the configuration found there.
+
+    None of our own variables (CG_BENCH_SAVE) is obeyed: they are meant for the command that calls this.
+    """
+    from cachegrind_bench.config.load import load
+    from cachegrind_bench.config.source import find
+
+    file = find(folder)
+    found = None if file is None else load(file, check_files=False)
+    here = Configured(command="run", found=found, cwd=folder, environ=environ)
+    words = ["--color", "never", *words]
+
+    def run() -> Result:
+        with command.make_context("run", words, default_map=here.defaults().get("run"), obj=here) as context:
+            return _run(context.params)[0]
+
+    return copy_context().run(run)  # -q is for this measurement alone
+
+
+def _run(options: dict[str, Any]) -> tuple[Result, int]:
     return _run_suite(options) if is_suite(options) else _run_command(options)
 
 
-def _run_command(options: dict[str, Any]) -> int:
+def _run_command(options: dict[str, Any]) -> tuple[Result, int]:
     from cachegrind_bench.render import report
     from cachegrind_bench.render.progress import Display
     from cachegrind_bench.store.baselines import Baselines
@@ -151,7 +178,7 @@ def _run_command(options: dict[str, Any]) -> int:
 
     request = measure_request(options, collect=_collect(options))
     program = request.command[0]
-    is_missing = os.sep in program and not os.path.lexists(program)
+    is_missing = os.sep in program and not os.path.lexists(request.cwd / program)
     plan = prepared_plan(request) if is_missing else plan_of(request)
     gates, by_region = _gates(), plan.collect.scope is Scope.REGIONS  # whose ids are known when they have been entered
     if gates.needs_calls(plan.benchmark_id) or (by_region and gates.counts_allocations):
@@ -174,19 +201,21 @@ def _run_command(options: dict[str, Any]) -> int:
         return output.report_text(result, options["form"], reports, options["color"])
 
     targets.deliver(result, text)
-    return 0
+    return result, 0
 
 
 def _since(result: Result, project: Path, options: dict[str, Any]) -> dict[str, Since]:
     """Return what changed since the last run, and remember this one: only for whoever reads it now, and keeps no result."""
     from cachegrind_bench.usecases.last_run import remembered
 
-    plain = options["output"] is None and options["form"] == "table" and not options["quiet"]
+    plain = (
+        configured().cwd is None and options["output"] is None and options["form"] == "table" and not options["quiet"]
+    )
     return remembered(result, project, dict(os.environ)) if plain else {}
 
 
-def _run_suite(options: dict[str, Any]) -> int:
-    """Measure the suite, write and report what came to its end, and return the exit code."""
+def _run_suite(options: dict[str, Any]) -> tuple[Result, int]:
+    """Measure the suite, write and report what came to its end, and return that with the exit code."""
     from cachegrind_bench.render import report as reports
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines, make_store
@@ -232,8 +261,8 @@ def _run_suite(options: dict[str, Any]) -> int:
     targets.deliver(run.result, report, run)
     code = run.exit_code()
     if code and run.outcome.skipped and not run.result.benchmarks:
-        output.write_error("cg-bench: nothing was measured: every benchmark skips itself\n")
-    return code
+        LOG.warning("nothing was measured: every benchmark skips itself")
+    return run.result, code
 
 
 def _gates(specs: Sequence[BenchmarkSpec] = ()) -> Gates:
@@ -269,7 +298,7 @@ def _run_on_workers(options: dict[str, Any], request: MeasureRequest, selection:
     here = repository()
     chosen = {*names_of(measuring_options, _detail_options, suite_options)} - {*_OF_THIS_MACHINE, "output", "quiet"}
     order = order_of(here, struct_of(SelectRequest, options), typed_words(chosen))
-    with workforce(options, request, here, None) as force:
+    with workforce(options, request, here, None, measured_in) as force:
         return measured_by(force, order, [spec.id for spec in selection.specs], here)
 
 
@@ -309,10 +338,13 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
 
     def _report(self, report: Callable[[], str], run: SuiteRun | None) -> None:
         if not self.quiet or self.is_asked_for:
-            output.write_beside(self.output, report())
+            if configured().cwd is None:
+                output.write_beside(self.output, report())
+            else:  # stdout is for the report of the command that called this one
+                output.write_error(report())
         elif run is not None and run.result.failed:
             failed, count = run.result.failed, len(run.result.benchmarks)
-            output.write_error(f"cg-bench: {len(failed)} of {count} benchmarks failed: {', '.join(failed)}\n")
+            LOG.warning(f"{len(failed)} of {count} benchmarks failed: {', '.join(failed)}")
 
 
 def _targets(

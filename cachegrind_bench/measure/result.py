@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, PlaceError
+from cachegrind_bench.log import Threads
 from cachegrind_bench.measure.plan import Plan, Progress
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import Identity, Session, identify
@@ -55,7 +55,7 @@ def _measured(
 
         plan = profilable(plan)
     plan = session.on_cpu(plan)
-    with ThreadPoolExecutor(1) as beside:
+    with Threads(1) as beside:
 
         def identity() -> Callable[[], Identity]:
             return beside.submit(identify, plan.command.executable, plan.variables).result

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.usecases.executors import Workforce
     from cachegrind_bench.vcs.revisions import Repository
 
-_ERROR = "cg-bench: error: "
-
 
 class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Which commits to measure by `cg-bench run` with these words: those of `revisions`, as `git rev-list` takes them.
@@ -192,7 +190,6 @@ class Work:
         past, several = self._past, self._force.width > 1
         return Order(
             repository=self._force.repository,
-            environ=self._force.environ,
             sha=past.shas[place],
             within=past.within,
             words=("-q", *self._words, *self._request.words),
@@ -225,9 +222,7 @@ class Work:
             LOG.info(f"{did} {sha[:12]}{where}: {self._progress()}")
         else:
             self.failed[sha] = failure
-            lines = failure.splitlines()
-            why = next((line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)), lines[0])
-            LOG.info(f"{sha[:12]} could not be measured{where}: {why}")
+            LOG.info(f"{sha[:12]} could not be measured{where}: {failure.splitlines()[0]}")
 
     def _progress(self) -> str:
         running, left = len({*self._running.values()}), self._search.left()

@@ -15,16 +15,15 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.log import heard_by
 from cachegrind_bench.measure.probe import probe
 from cachegrind_bench.measure.session import SCRATCH_BASE, default_cpu, identify
+from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.result import comparability_key
-from cachegrind_bench.store.durable import read_file
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.last_run import cache_folder
 from cachegrind_bench.usecases.measurement import MeasureRequest, valgrind_setup_of
-from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT
 from cachegrind_bench.usecases.selection import SelectRequest
-from cachegrind_bench.usecases.worktrees import Overlay, Worktree
+from cachegrind_bench.usecases.worktrees import Overlay, Run, Worktree
 from cachegrind_bench.vcs.revisions import Repository
 from cachegrind_bench.waiting import Waiting
 
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
 # Places for worktrees, far from those of programs that are measured.
 _FIRST_PLACE = 50
 _CARGO = "CARGO_TARGET_DIR"
-_KEPT = 4000  # characters of what a commit that failed has said
-_LINES = 12
+_LINES = 12  # of why a commit failed
 # Parts of the seal that counts depend on, and the place, without which commits cannot be measured side by side.
 PLACE = "place"
 PARTS = "environment", "randomness", "cpu", "copies", PLACE
@@ -44,13 +42,11 @@ PARTS = "environment", "randomness", "cpu", "copies", PLACE
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """A commit to measure by `cg-bench run` with these words, in the folder `within` of it.
 
-    `environ` has the variables of the command that asks; on a worker its settings, which are added to the worker's own.
     `sharing`: others are measured on this machine at the same time, each on a CPU of its own. `numbers` are those of iterations
     that other commits count.
     """
 
     repository: Path
-    environ: Mapping[str, str]
     sha: str
     within: str
     words: tuple[str, ...]
@@ -93,40 +89,40 @@ def difference(one: Machine, other: Machine) -> str:
     )
 
 
-def measure(order: Order, waiting: Waiting | None = None) -> Answer:
+def measure(order: Order, environ: Mapping[str, str], run: Run, waiting: Waiting | None = None) -> Answer:
     """Measure a commit here; `waiting` says what of git is waited for. A commit that cannot be measured is an answer, too."""
-    said = list[str]()
     allowed = os.sched_getaffinity(0)
     result = failure = None
     with scratch(SCRATCH_BASE, first=_FIRST_PLACE) as slot:
         if order.sharing:  # of this thread alone, and of what it starts
             os.sched_setaffinity(0, {default_cpu(slot.slot)})
         place = Worktree(
-            repository=Repository(order.repository, _environ(order, slot.slot), waiting or Waiting()),
+            repository=Repository(order.repository, _with_own_target(environ, slot.slot), waiting or Waiting()),
             folder=slot.path,
             within=order.within,
-            notices=Notices(write=said.append),
+            run=run,
             select=order.select,
             overlay=order.overlay,
-            results=None if (cache := cache_folder(order.environ)) is None else cache / "results",
+            results=None if (cache := cache_folder(environ)) is None else cache / "results",
             numbers=dict(order.numbers),
         )
-        target = slot.path / "result.json"
         try:
-            place.measure(order.sha, order.words, target)
-            result = read_file(target, DEFAULT_LIMIT)
+            with heard_by(
+                lambda _text: None
+            ):  # many commits are measured at once, and who ordered this one says how it ended
+                result = encode(place.measure(order.sha, order.words))
         except MeasurementError as error:
             why = error.message.removeprefix(f"{order.sha[:12]} could not be measured: ")  # each says so by itself
-            failure = "\n".join((why, *"".join(said)[-_KEPT:].splitlines()[-_LINES:]))
+            failure = "\n".join((why, *(error.hint or "").splitlines()[-_LINES:]))
         finally:
             os.sched_setaffinity(0, allowed)
     return Answer(machine=socket.gethostname(), result=result, failure=failure)
 
 
-def _environ(order: Order, slot: int) -> Mapping[str, str]:
-    """Return the order's variables, but for a folder of Cargo's that this place has to itself: others build the same names meanwhile."""
-    target = order.environ.get(_CARGO, "")
-    return {**order.environ, _CARGO: f"{target}/cg-bench.{slot}"} if os.path.isabs(target) else order.environ
+def _with_own_target(environ: Mapping[str, str], slot: int) -> Mapping[str, str]:
+    """Return these variables, but for a folder of Cargo's that this place has to itself: others build the same names meanwhile."""
+    target = environ.get(_CARGO, "")
+    return {**environ, _CARGO: f"{target}/cg-bench.{slot}"} if os.path.isabs(target) else environ
 
 
 def describe(request: MeasureRequest) -> Machine:

@@ -14,12 +14,12 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import distributed
 import msgspec
@@ -32,9 +32,11 @@ from cachegrind_bench.model.text import some
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order, describe, difference, measure
 from cachegrind_bench.usecases.executors import Workforce
 from cachegrind_bench.usecases.measurement import MeasureRequest
-from cachegrind_bench.usecases.worktrees import NOT_FOR_RUN
 from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.waiting import Waiting
+
+if TYPE_CHECKING:
+    from cachegrind_bench.usecases.worktrees import Run
 
 T = TypeVar("T")
 # A client of Dask's, whose types say little.
@@ -52,7 +54,6 @@ _ANSWER_S = 60
 _SHOWN = 5
 _AT_ONCE = 64
 _GIT_S = 3600.0
-_SETTINGS = "CG_BENCH_"
 
 
 @contextmanager
@@ -88,7 +89,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 
 def machines(client: Client, request: MeasureRequest, waiting: Waiting) -> dict[str, Machine | str]:
     """Return what each worker would measure under, or why it cannot measure, by its address."""
-    asked = replace(request, environ=_settings(request))
+    asked = replace(request, environ={})
     found: dict[str, Any] = {}
     with _answering(), waiting.watched("the workers"):
         names: list[str] = list(_within(_ANSWER_S, client.nthreads))
@@ -126,13 +127,15 @@ def _answering(seconds: float = _ANSWER_S) -> Generator[None]:
 
 def _described(request: MeasureRequest) -> Machine | str:
     try:
-        return describe(replace(request, environ=_own(request.environ), cwd=Path("/")))
+        return describe(replace(request, environ=_own(), cwd=Path("/")))
     except CgBenchError as error:
         return error.message
 
 
 @contextmanager
-def workforce(client: Client, request: MeasureRequest, source: Source, key: str | None) -> Generator[Workforce]:
+def workforce(
+    client: Client, request: MeasureRequest, source: Source, key: str | None, run: Run
+) -> Generator[Workforce]:
     """Measure on those workers whose results may be compared: with the history of this `key`, or else with most others.
 
     The others are named. NotComparableError if there are none.
@@ -156,8 +159,7 @@ def workforce(client: Client, request: MeasureRequest, source: Source, key: str 
         if not isinstance(item, Machine) or item.key != chosen:
             LOG.warning(f"{name} is not used: {item if isinstance(item, str) else difference(first, item)}")
     own = [name for name in usable if usable[name].key == chosen]
-    settings = _settings(request)
-    plugin = _Joining(source, replace(request, environ=settings))
+    plugin = _Joining(source, replace(request, environ={}))
     with _answering(_GIT_S), Waiting().watched("the workers, each of which makes a clone"):
         _within(_GIT_S, partial(client.register_plugin, plugin))
         threads: dict[str, int] = _within(_ANSWER_S, client.nthreads)
@@ -166,11 +168,10 @@ def workforce(client: Client, request: MeasureRequest, source: Source, key: str 
     try:
         yield Workforce(
             executor=executor,
-            task=_measured,
+            task=partial(_measured, run),
             width=sum(threads.get(name, 1) for name in own),
             machine=first,
             repository=Path(source.digest),
-            environ=settings,
             remote=True,
             check=waiting.check,
         )
@@ -207,21 +208,14 @@ def _resource(key: str) -> str:
     return f"cg-bench {key}"
 
 
-def _settings(request: MeasureRequest) -> dict[str, str]:
-    """Return what goes with an order of the variables here; a store's address may hold a password."""
-    return {
-        name: value for name, value in request.environ.items() if name.startswith(_SETTINGS) and name not in NOT_FOR_RUN
-    }
+def _own() -> dict[str, str]:
+    """Return the variables of this worker."""
+    return dict(os.environ)  # noqa: TID251 - a worker's own, which nobody could hand down
 
 
-def _own(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of this worker, and the settings of the command that asks."""
-    return {**os.environ, **settings}  # noqa: TID251 - a worker's own, which nobody could hand down
-
-
-def _measured(order: Order) -> Answer:
+def _measured(run: Run, order: Order) -> Answer:
     """Measure a commit on a worker, from its own clone."""
-    return measure(replace(order, repository=_clone(order.repository.name), environ=_own(order.environ)))
+    return measure(replace(order, repository=_clone(order.repository.name)), _own(), run)
 
 
 def _clone(digest: str) -> Path:
@@ -277,9 +271,9 @@ class _Joining(WorkerPlugin):
                     if isinstance(place, bytes):
                         bundle.write_bytes(place)
                         place = str(bundle)
-                    Git(Path(folder), _own({})).text("init", "--quiet", "--bare", str(made))
+                    Git(Path(folder), _own()).text("init", "--quiet", "--bare", str(made))
                     # What only branches of remotes hold has to stay.
-                    Git(made, _own({})).text("config", "gc.auto", "0")
+                    Git(made, _own()).text("config", "gc.auto", "0")
                     _fetch(made, place)
                     made.rename(target)
             elif isinstance(place, str):
@@ -289,4 +283,4 @@ class _Joining(WorkerPlugin):
 def _fetch(clone: Path, place: str) -> None:
     heads = [f"+refs/{kind}/*:refs/all/{kind}/*" for kind in ("heads", "remotes")]
     words = "fetch", "--quiet", "--end-of-options", place, "+HEAD:refs/all/HEAD", "+refs/tags/*:refs/tags/*", *heads
-    Git(clone, _own({})).text(*words, timeout=_GIT_S)
+    Git(clone, _own()).text(*words, timeout=_GIT_S)

@@ -6,8 +6,7 @@ Knows orders and answers; must not know which commits are chosen.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -17,20 +16,24 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 from cachegrind_bench.interruption import Cancel, held
+from cachegrind_bench.log import Threads
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.suite.merge import merged
 from cachegrind_bench.usecases.commit_task import PLACE, Answer, Machine, Order, describe, measure
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.usecases.measurement import MeasureRequest
+    from cachegrind_bench.usecases.worktrees import Run
     from cachegrind_bench.vcs.revisions import Repository
 
 
 class Workforce(msgspec.Struct, frozen=True, kw_only=True):
     """Executes `task` for each order, at most `width` at once, under the conditions of `machine`.
 
-    `repository` and `environ` are what an order has to name; `check` raises MeasurementError if nobody is left to answer.
+    `repository` is what an order has to name; `check` raises MeasurementError if nobody is left to answer.
     """
 
     executor: Executor
@@ -38,7 +41,6 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     machine: Machine
     repository: Path
-    environ: Mapping[str, str]
     remote: bool = False
     check: Callable[[], None] = lambda: None
 
@@ -91,7 +93,7 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def local(request: MeasureRequest, here: Repository, jobs: int | None) -> Generator[Workforce]:
+def local(request: MeasureRequest, here: Repository, run: Run, jobs: int | None) -> Generator[Workforce]:
     """Measure in threads, as many at once as there are CPUs for us, or `jobs`; one where commits cannot have one place."""
     machine = describe(request)
     cpus = len(os.sched_getaffinity(0))
@@ -101,9 +103,9 @@ def local(request: MeasureRequest, here: Repository, jobs: int | None) -> Genera
     def task(order: Order) -> Answer:
         with cancel.under():
             cancel.check()
-            return measure(order, here.waiting.apart())
+            return measure(order, request.environ, run, here.waiting.apart())
 
-    executor = ThreadPoolExecutor(width, thread_name_prefix="commit")
+    executor = Threads(width, thread_name_prefix="commit")
     try:
         yield Workforce(
             executor=executor,
@@ -111,7 +113,6 @@ def local(request: MeasureRequest, here: Repository, jobs: int | None) -> Genera
             width=width,
             machine=machine,
             repository=here.cwd,
-            environ=request.environ,
         )
     finally:
         cancel.set()

@@ -35,7 +35,6 @@ def order_of(repository: Repository, select: SelectRequest, words: Sequence[str]
         raise UsageError(f"workers measure commits, and {why}", hint="commit first, or measure here, without --workers")
     return Order(
         repository=repository.cwd,
-        environ={},
         sha=sha,
         within=within_of(repository),
         words=("-q", "-j", "1", *words),
@@ -47,7 +46,7 @@ def order_of(repository: Repository, select: SelectRequest, words: Sequence[str]
 
 def measured_by(force: Workforce, order: Order, ids: Sequence[str], here: Repository) -> SuiteRun:
     """Measure these benchmarks, which the order selects. MeasurementError if a part of them cannot be measured."""
-    order, sha = replace(order, repository=force.repository, environ=force.environ), order.sha
+    order, sha = replace(order, repository=force.repository), order.sha
     parts = force.submit(order, min(force.width, len(ids)))
     LOG.info(f"{counted(len(ids), 'benchmark')} of {sha[:12]} in {counted(len(parts), 'part')}")
     ended, waiting, since = Completed(parts), Waiting(), time.monotonic()

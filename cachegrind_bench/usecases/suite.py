@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
 from queue import SimpleQueue
@@ -21,6 +20,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.engine.company import companies
 from cachegrind_bench.harness.engine.kept_numbers import keeping
 from cachegrind_bench.interruption import Cancel, uninterrupted
+from cachegrind_bench.log import Threads
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.model.result import Result
 from cachegrind_bench.startup.exchange import RESULTS
@@ -172,7 +172,7 @@ def _executed(
             reuse=reuse,
             company={} if reuse or request.capture_output else companies(ordered, count, request.needs_calls),
         )
-        executor = ThreadPoolExecutor(count, thread_name_prefix="benchmark")
+        executor = Threads(count, thread_name_prefix="benchmark")
         outcome = run_suite(order, measure_one, executor, cancel, fail_fast=request.fail_fast)
     finally:
         cancel.close()

@@ -1,39 +1,37 @@
 """Measuring other commits, two to compare or those a finding may have come with.
 
-Each is checked out next to the work tree, and a cg-bench of its own measures it there.
+Each is checked out next to the work tree, and measured there.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import stat
-import sys
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from cachegrind_bench import process
 from cachegrind_bench.config.load import load
 from cachegrind_bench.config.source import OWN_FILE, as_own_file, find
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.hermetic.place import Checkout
+from cachegrind_bench.log import LOG
 from cachegrind_bench.model.codec import ResultFile, encode
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import some
 from cachegrind_bench.startup.exchange import CHECKED_OUT, CHECKOUT, RESULTS, WORKTREE
 from cachegrind_bench.startup.removal import remove
-from cachegrind_bench.store.durable import check_writable, make_folder, read_file, write_atomic
+from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.checkout_dates import note_files
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
 from cachegrind_bench.usecases.numbers import handed_over, numbers_of
-from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_regular_result
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT
 from cachegrind_bench.usecases.saving import left_if_unwritten
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
 from cachegrind_bench.vcs.git import Git, top_folder, untracked_folders, without_repository
@@ -43,21 +41,14 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.history.values import Finding
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.trend import Found
     from cachegrind_bench.vcs.revisions import Repository
 
 _SIDES = "base.json", "candidate.json"
 _SHOWN = 5
 _OWN = str(Path(__file__).parents[2])  # what a folder of PYTHONPATH is that we are imported from
-# These are for a measurement of the user's own, whose result is stored, named or cut into shards.
-NOT_FOR_RUN = frozenset(
-    f"CG_BENCH_{name}"
-    for name in (
-        *("SAVE", "STORE", "WITH_PROFILE", "SAVE_BASELINE"),
-        *("OUTPUT", "FORMAT", "SHARD", "ID", "KEEP_OUT_FILES", "CACHED", "WORKERS"),
-    )
-)
+# Measures as `cg-bench run` with these words does, in this folder and under these variables.
+Run: TypeAlias = "Callable[[Path, Mapping[str, str], Sequence[str]], Result]"
 
 
 class Overlay(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,17 +76,14 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     repository: Repository
     folder: Path
     within: str
-    notices: Notices
+    run: Run
     select: SelectRequest
     overlay: Overlay
     results: Path | None = None
     numbers: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
-    def measure(self, sha: str, words: Sequence[str], target: Path) -> None:
-        """Let `cg-bench run` with these words measure this commit, and write the result file `target`.
-
-        What it writes is passed on as it comes. MeasurementError if no result came of it.
-        """
+    def measure(self, sha: str, words: Sequence[str]) -> Result:
+        """Measure this commit as `cg-bench run` with these words does. MeasurementError if there is no result."""
         repository = self.repository
         with worktree(repository, sha, self.folder / "tree") as tree:
             place = tree / self.within
@@ -113,26 +101,19 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 note_files(Git(tree, environ, repository.waiting), self.folder / "files", self.overlay.files)
             if self.numbers:
                 environ |= handed_over(self.numbers, self.folder / "iterations.json")
-            decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-            done = process.run(
-                # -P: the commit that is measured may hold this package.
-                [sys.executable, "-P", "-m", "cachegrind_bench", "run", "-o", str(target), *words],
-                cwd=place,
-                env={name: value for name, value in environ.items() if name not in NOT_FOR_RUN},
-                echo=lambda chunk: self.notices.write(decoder.decode(chunk)),
-                guarded=True,
-                tidies=True,
-            )
-        if (
-            done.status not in (0, MeasurementError.exit_code) or not target.is_file()
-        ):  # the program may have made a pipe there
+            try:
+                result = self.run(place, environ, words)
+            except CgBenchError as error:
+                message = error.message.replace(f"{place}/", "").replace(f"{os.path.relpath(place)}/", "")
+                failure = MeasurementError(f"{sha[:12]} could not be measured: {message}", hint=error.hint)
+                failure.repeated = error.repeated
+                raise failure from error
+        if result.commit is not None and result.commit.sha != sha:
             raise MeasurementError(
-                f"{sha[:12]} could not be measured: cg-bench run ended with {done.end}",
-                hint="its output is above; benchmarks and configuration are those of that commit",
+                f"the result of {sha[:12]} is of another commit, which was checked out there meanwhile"
             )
-        with suppress(CgBenchError):  # whoever asked for the result says what is wrong with it
-            for name, number in numbers_of(read_regular_result(target).result.benchmarks).items():
-                self.numbers.setdefault(name, number)
+        self.numbers.update({**numbers_of(result.benchmarks), **self.numbers})
+        return result
 
     def _environ(self, tree: Path) -> dict[str, str]:
         """Return the variables under which this worktree is measured: PYTHONPATH leads into it where it led into the checkout."""
@@ -151,16 +132,13 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 
         Files of the worktree, which is gone then, are those of the user's.
         """
-        target = self.folder / "result.json"
-        target.unlink(missing_ok=True)
-        self.notices.note(f"measuring {name}, commit {sha[:12]}")
-        self.measure(sha, words, target)
+        LOG.info(f"measuring {name}, commit {sha[:12]}")
+        data = encode(self.measure(sha, words))
+        if len(data) > limit:
+            raise UsageError(f"the result of {sha[:12]} has {len(data)} bytes, and {limit} is the most")
         folders = self.folder / "tree", top_of(self.repository)
         here, there = (json.dumps(os.path.join(path, ""))[1:-1].encode() for path in folders)
-        data = read_file(target, limit).replace(here, there)
-        file = ResultFile(data, str(target))
-        _check_commit(file.result, sha)
-        return Side(name=name, file=file)
+        return Side(name=name, file=ResultFile(data.replace(here, there), name))
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
         """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if that has no configuration either."""
@@ -178,7 +156,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         write_atomic(folder / OWN_FILE, mine[1])
         if not self.overlay.always:
             lacks = "no configuration" if own is None else "none of these benchmarks in its configuration"
-            self.notices.note(f"{sha[:12]} has {lacks}: that of your checkout is used")
+            LOG.info(f"{sha[:12]} has {lacks}: that of your checkout is used")
 
     def _lay_files(self, tree: Path) -> None:
         for folder in self.overlay.folders:
@@ -252,14 +230,14 @@ def within_of(repository: Repository) -> str:
 
 
 @contextmanager
-def opened_worktree(repository: Repository, notices: Notices, select: SelectRequest) -> Generator[Worktree]:
+def opened_worktree(repository: Repository, run: Run, select: SelectRequest) -> Generator[Worktree]:
     """Return a place to measure commits, which is removed afterwards."""
     with own_folder() as folder:
         yield Worktree(
             repository=repository,
             folder=folder,
             within=within_of(repository),
-            notices=notices,
+            run=run,
             select=select,
             overlay=overlay_of(repository, None),
         )
@@ -283,7 +261,7 @@ class AbRequest(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence
 
 
-def measured_sides(request: AbRequest, repository: Repository, notices: Notices) -> tuple[Side, Side]:
+def measured_sides(request: AbRequest, repository: Repository, run: Run) -> tuple[Side, Side]:
     """Measure both commits, one after the other. UsageError if git does not know one, MeasurementError if one fails."""
     base, candidate = repository.required(request.base), request.candidate
     changes = changes_as_commit(repository) if candidate is None else None
@@ -293,7 +271,7 @@ def measured_sides(request: AbRequest, repository: Repository, notices: Notices)
         make_folder(request.keep)
         for file in _SIDES:
             check_writable(request.keep / file)
-    with opened_worktree(repository, notices, request.select) as place:
+    with opened_worktree(repository, run, request.select) as place:
 
         def measure(*words: str) -> tuple[Side, Side]:
             before, after = (
@@ -306,12 +284,12 @@ def measured_sides(request: AbRequest, repository: Repository, notices: Notices)
         _keep(request, sides, repository)
         ids = request.evidence.wants(sides[0].file.result, sides[1].file.result, request.gates)
         if ids:
-            notices.note(f"again, with calls: {some(ids, _SHOWN)}")
+            LOG.info(f"again, with calls: {some(ids, _SHOWN)}")
             chosen = [] if "--" in request.words else [word for name in ids for word in ("--benchmark", name)]
             try:
                 before, after = map(with_evidence, sides, measure(*WORDS, *chosen))
             except MeasurementError as error:
-                notices.warn(f"{some(ids, _SHOWN)}: calls could not be recorded: {error.message}")
+                LOG.warning(f"{some(ids, _SHOWN)}: calls could not be recorded: {error.message}")
             else:
                 sides = before, after
                 _keep(request, sides, repository)
@@ -326,9 +304,7 @@ def _keep(request: AbRequest, sides: tuple[Side, Side], repository: Repository) 
                 write_atomic(request.keep / file, encode(result))
 
 
-def explained_base(
-    base: Side, ids: Sequence[str], words: Sequence[str], repository: Repository, notices: Notices
-) -> Side:
+def explained_base(base: Side, ids: Sequence[str], words: Sequence[str], repository: Repository, *, run: Run) -> Side:
     """Return the base with evidence of these benchmarks, by `cg-bench run` with these words at its commit.
 
     As it is, with a warning, where that fails.
@@ -338,11 +314,11 @@ def explained_base(
         if commit is None:
             raise MeasurementError("its commit is not known")
         sha = repository.required(commit.sha)
-        with opened_worktree(repository, notices, SelectRequest(patterns=tuple(ids))) as place:
+        with opened_worktree(repository, run, SelectRequest(patterns=tuple(ids))) as place:
             place.numbers.update(numbers_of(base.file.result.benchmarks))
             return with_evidence(base, place.side("the base", sha, (*WORDS, *words)))
     except CgBenchError as error:
-        notices.warn(f"calls of {base.name} could not be recorded: {error.message}")
+        LOG.warning(f"calls of {base.name} could not be recorded: {error.message}")
         return base
 
 
@@ -365,9 +341,7 @@ class Bisected(msgspec.Struct, frozen=True, kw_only=True):
     sides: tuple[Side, Side] | None = None
 
 
-def bisected(
-    item: Finding, good: str, found: Found, words: Sequence[str], notices: Notices, *, evidence: Evidence
-) -> Bisected:
+def bisected(item: Finding, good: str, found: Found, words: Sequence[str], *, run: Run, evidence: Evidence) -> Bisected:
     """Measure the suspects of a finding by `cg-bench run` with these words, until as few as possible are left.
 
     The last one is measured once more with evidence, unless none is wanted. Without a command among the words its benchmark is one of the suite, by its name then or now.
@@ -378,14 +352,14 @@ def bisected(
     chosen = ["--id", item.benchmark] if "--" in words else chosen
     model = CostModel.parse(series.model)
     words = ("-q", "--model", series.model, *chosen, *words)
-    with opened_worktree(found.repository, notices, SelectRequest(patterns=tuple(sorted(names)))) as place:
+    with opened_worktree(found.repository, run, SelectRequest(patterns=tuple(sorted(names)))) as place:
         cost = partial(_cost, place, words, names, model)
 
         def cost_or_none(sha: str) -> int | None:
             try:
                 return cost(sha)
             except MeasurementError as error:
-                notices.note(f"skipped: {error.message}")
+                LOG.info(f"skipped: {error.message}")
                 return None
 
         before, after = cost(good), cost(item.suspects[-1])
@@ -396,7 +370,7 @@ def bisected(
         if evidence is not Evidence.NEVER and len(left.suspects) == 1:
             (sha,) = left.suspects
             parent = (good, *item.suspects)[item.suspects.index(sha)]
-            notices.note("again, with calls")
+            LOG.info("again, with calls")
             with suppress(MeasurementError):  # the commit was found all the same
                 named = {"the commit before": parent, "the one that is left": sha}
                 one, other = (place.side(name, each, (*WORDS, *words)) for name, each in named.items())
@@ -404,19 +378,10 @@ def bisected(
     return Bisected(before=before, after=after, left=left, sides=sides)
 
 
-def _check_commit(result: Result, sha: str) -> None:
-    if result.commit is not None and result.commit.sha != sha:
-        raise MeasurementError(f"the result of {sha[:12]} is of another commit, which was checked out there meanwhile")
-
-
 def _cost(place: Worktree, words: Sequence[str], names: Collection[str], model: CostModel, sha: str) -> int:
     """Return what the benchmark of one of these names costs at this commit. MeasurementError if it has no counts there."""
-    target = place.folder / "result.json"
-    target.unlink(missing_ok=True)
-    place.notices.note(f"measuring {sha[:12]}")
-    place.measure(sha, words, target)
-    result = read_regular_result(target).result
-    _check_commit(result, sha)
+    LOG.info(f"measuring {sha[:12]}")
+    result = place.measure(sha, words)
     found = next((item for item in result.benchmarks if item.id in names), None)
     if found is None or found.counts is None:
         why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]

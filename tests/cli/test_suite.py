@@ -523,7 +523,7 @@ def test_a_limit_that_was_exceeded_is_reported_and_fails_nothing_yet(
 def test_quiet_does_not_keep_a_failure_quiet(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     replay.failures = [None, None, FAILED]
     told = cg_bench("run", "-q", "-j", "1")
-    assert (told.code, told.out, told.err) == (4, "", "cg-bench: 1 of 4 benchmarks failed: two[n=2]\n")
+    assert (told.code, told.out, told.err) == (4, "", "cg-bench: warning: 1 of 4 benchmarks failed: two[n=2]\n")
 
 
 # Whose word counts

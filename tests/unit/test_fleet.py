@@ -78,7 +78,7 @@ def workforce(executor: Executor, of: Result) -> Workforce:
     known = Machine(name="m", key="k", fields={}, environment=of.env, unsealed={})
     return Workforce(
         executor=executor, task=lambda _order: Answer(machine="m", result=None, failure=None), width=2, machine=known,
-        repository=Path(), environ={},
+        repository=Path(),
     )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def answers(*results: Result) -> Sequence[Answer]:
 def test_a_suite_in_parts_is_ordered_by_shards_and_a_whole_one_is_not() -> None:
     executor, one = Noting(), result()
     order = Order(
-        repository=Path(), environ={}, sha="1" * 40, within=".", words=("-q",), select=SelectRequest(),
+        repository=Path(), sha="1" * 40, within=".", words=("-q",), select=SelectRequest(),
         overlay=Overlay(configuration=None), sharing=True,
     )  # fmt: skip
     force = workforce(executor, one)
@@ -148,13 +148,13 @@ def test_a_scheduler_that_goes_before_its_client_knows_is_one_error(asked: str) 
     source = MagicMock(digest="d")
     getattr(client, asked).side_effect = ConnectionAbortedError("Stream is closed")
     if asked == "unregister_worker_plugin":
-        with dask_workers.workforce(client, request, source, None) as force:
+        with dask_workers.workforce(client, request, source, None, MagicMock()) as force:
             client.nthreads.side_effect = ConnectionAbortedError("Stream is closed")
             with pytest.raises(MeasurementError, match="the Dask scheduler went away"):
                 force.check()
         return
     said = pytest.raises(MeasurementError, match="the workers do not answer: Stream is closed")
-    with said, dask_workers.workforce(client, request, source, None):
+    with said, dask_workers.workforce(client, request, source, None, MagicMock()):
         pass
 
 
@@ -175,10 +175,10 @@ def test_a_scheduler_that_is_stopped_is_not_waited_for(hangs: str, monkeypatch: 
     if hangs == "register_plugin":
         client.register_plugin.side_effect = hang
         silent = pytest.raises(MeasurementError, match=r"the workers do not answer: not all did within 0\.1 s")
-        with silent, dask_workers.workforce(client, request, MagicMock(digest="d"), None):
+        with silent, dask_workers.workforce(client, request, MagicMock(digest="d"), None, MagicMock()):
             pass
     else:
-        with dask_workers.workforce(client, request, MagicMock(digest="d"), None) as force:
+        with dask_workers.workforce(client, request, MagicMock(digest="d"), None, MagicMock()) as force:
             if hangs == "nthreads":
                 client.nthreads.side_effect = hang
                 with pytest.raises(MeasurementError, match="the Dask scheduler went away"):
@@ -211,7 +211,7 @@ def test_a_part_that_takes_long_is_reported(monkeypatch: pytest.MonkeyPatch, sai
 
     force = msgspec.structs.replace(workforce(executor, of), task=answer)
     order = Order(
-        repository=Path(), environ={}, sha=sha, within="", words=(), select=SelectRequest(),
+        repository=Path(), sha=sha, within="", words=(), select=SelectRequest(),
         overlay=Overlay(configuration=None), sharing=True,
     )  # fmt: skip
     with executor:

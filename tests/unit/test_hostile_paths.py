@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.log import Lines
+from cachegrind_bench.log import Lines, heard_by
 from cachegrind_bench.usecases.worktrees import within_of
 from cachegrind_bench.vcs.revisions import Repository
 from tests.unit import repositories
@@ -22,7 +22,8 @@ def test_a_name_in_a_notice_moves_no_terminal_and_begins_no_line_of_a_log(level:
     said = list[str]()
     text = "stored in file:/a\n::error::x \x1b[31m\udcff/.cg-bench"
     # Not by LOG: pytest would send what it captured to another process, which takes no such text.
-    Lines(said.append).emit(logging.makeLogRecord({"msg": text, "levelno": level}))
+    with heard_by(said.append):
+        Lines().emit(logging.makeLogRecord({"msg": text, "levelno": level}))
     assert said == [f"{begin}stored in file:/a\\x0a::error::x \\x1b[31m\\udcff/.cg-bench"]
 
 

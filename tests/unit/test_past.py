@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.usecases import worktrees
 from cachegrind_bench.usecases.backfill import BackfillRequest, Past, past_of
@@ -23,9 +21,6 @@ from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from tests.unit.repositories import Repository, git_environment
 from tests.unit.samples import result
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DAY_S = 86_400
 BEGIN_S = 1_700_000_000
@@ -101,22 +96,9 @@ def test_what_a_program_leaves_next_to_its_worktree_goes_with_it(repository: Rep
     assert not place.folder.exists()
 
 
-def measured_as(monkeypatch: pytest.MonkeyPatch, made: Callable[[Path], object], status: int = 0) -> None:
-    """Let this make what a measurement writes, which ends with this status."""
-    real = process.run
-
-    def run(words: list[str], **how: Any) -> Any:
-        if "cachegrind_bench" not in words:  # git
-            return real(words, **how)
-        made(Path(words[words.index("-o") + 1]))
-        return Mock(status=status, end=f"exit status {status}")
-
-    monkeypatch.setattr(process, "run", run)
-
-
 @pytest.mark.parametrize("there", [True, False])
 def test_what_a_link_in_a_commit_leads_to_is_no_place_for_the_configuration(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool
+    repository: Repository, tmp_path: Path, there: bool
 ) -> None:
     victim, own = tmp_path / "victim", repository.path / "cg-bench.toml"
     if there:
@@ -126,11 +108,10 @@ def test_what_a_link_in_a_commit_leads_to_is_no_place_for_the_configuration(
     sha = repository.commit("with a link")
     own.unlink()
     own.write_text('[[benchmark]]\ncommand = "true"\n')
-    measured_as(monkeypatch, Path.touch)
     revisions = Revisions(repository.path, repository.environ)
-    with opened_worktree(revisions, Mock(), SelectRequest()) as place:
+    with opened_worktree(revisions, Mock(return_value=result(commit=None)), SelectRequest()) as place:
         overlaid = replace(place, overlay=replace(place.overlay, always=True))
-        overlaid.measure(sha, (), place.folder / "result.json")
+        overlaid.measure(sha, ())
     assert (victim.read_text() if victim.exists() else None) == ("precious" if there else None)
 
 
@@ -149,19 +130,17 @@ def test_a_folder_that_is_a_link_to_another_place_in_a_commit_is_none_of_it(
         place.side("main", sha, ("--", "true"))
 
 
-def test_a_result_of_what_set_up_has_checked_out_is_not_that_of_the_commit(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_of_what_set_up_has_checked_out_is_not_that_of_the_commit(repository: Repository) -> None:
     other = commit_info(Git(repository.path, repository.environ))
     repository.commit("later")
-    measured_as(monkeypatch, lambda path: path.write_bytes(encode(result(commit=other))))
+    measured = Mock(return_value=result(commit=other))
     revisions = Revisions(repository.path, repository.environ)
     sha = repository.git("rev-parse", "HEAD")
     refused = pytest.raises(MeasurementError, match="is of another commit")
-    with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
+    with opened_worktree(revisions, measured, SelectRequest()) as place, refused:
         place.side("main", sha, ("--", "true"))
     refused = pytest.raises(MeasurementError, match="is of another commit")
-    with opened_worktree(revisions, Mock(), SelectRequest()) as place, refused:
+    with opened_worktree(revisions, measured, SelectRequest()) as place, refused:
         worktrees._cost(place, ("--", "true"), {"true"}, DEFAULT_MODEL, sha)
 
 

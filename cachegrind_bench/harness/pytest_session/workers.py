@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.place import NOWHERE, Checkout, Translation, pairs_of, venv_of
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT
 from cachegrind_bench.interruption import Cancel
+from cachegrind_bench.log import Threads
 from cachegrind_bench.measure.command import Command, resolve
 from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.startup import import_finder
@@ -24,6 +24,8 @@ from cachegrind_bench.valgrind.options import Collect, Scope, Tool
 from cachegrind_bench.valgrind.runner import ValgrindRunner
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.startup.exchange import Exchange, LookUps
@@ -199,7 +201,7 @@ class Workers:
 
         What ended one and is not an error that a user can meet is raised again, with its traceback.
         """
-        executor = ThreadPoolExecutor(len(workers), thread_name_prefix="cg-bench")
+        executor = Threads(len(workers), thread_name_prefix="cg-bench")
         try:
             for slot, worker in enumerate(workers, len(workers)):
                 if self.native:

@@ -126,14 +126,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _reason(said: str) -> tuple[str, str]:
-    """Return the error that a cg-bench ended with, and that of a cg-bench it had started itself; and the advice."""
+    """Return the error that a cg-bench ended with, and the advice."""
     errors = re.findall(r"^cg-bench: error: (.+)\n?((?:  .+\n?)*)", said, re.MULTILINE)
     if not errors:
         return "the reason is in the log", ""
     message, advice = errors[-1]
-    if len(errors) > 1:
-        cause, advice = errors[-2]
-        message = f"{message}: {cause}"
     return message, shortened("; ".join(map(str.strip, advice.splitlines())), _LONGEST_ADVICE)
 
 
