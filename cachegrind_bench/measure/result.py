@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, PlaceError
-from cachegrind_bench.log import Threads
 from cachegrind_bench.measure.plan import Plan, Progress
 from cachegrind_bench.measure.run import Executions, measure
-from cachegrind_bench.measure.session import Identity, Session, identify
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.valgrind.options import Scope
 from cachegrind_bench.valgrind.runner import Measurement, Runner
+
+if TYPE_CHECKING:
+    from cachegrind_bench.measure.session import Session
 
 
 def measured(
@@ -30,8 +32,7 @@ def measured(
     """Measure one command, or each of its regions. MeasurementError if it cannot be measured.
 
     `runner` is that of the session unless given; `how` says how to measure what has no regions. Of a whole program that is to be
-    `explained` when its counts are known, calls are recorded too, and a Python profile where it can have one. What the program
-    consists of is read during the measured execution: counts do not depend on what else is running.
+    `explained` when its counts are known, calls are recorded too, and a Python profile where it can have one.
     """
     measured_once = partial(_measured, session=session, runner=runner or session.runner, how=how, explained=explained)
     try:
@@ -55,19 +56,14 @@ def _measured(
 
         plan = profilable(plan)
     plan = session.on_cpu(plan)
-    with Threads(1) as beside:
-
-        def identity() -> Callable[[], Identity]:
-            return beside.submit(identify, plan.command.executable, plan.variables).result
-
-        executions = Executions(plan, runner, session.environment, identity, progress)
-        if plan.collect.scope is Scope.REGIONS:
-            benchmarks = measure_regions(executions)
-        else:
-            benchmarks = (how(executions),)
-            if explained(benchmarks[0]):
-                benchmarks = (executions.with_calls(benchmarks[0]),)
-                plan = _profiled(plan)
+    executions = Executions(plan, runner, session.environment, progress)
+    if plan.collect.scope is Scope.REGIONS:
+        benchmarks = measure_regions(executions)
+    else:
+        benchmarks = (how(executions),)
+        if explained(benchmarks[0]):
+            benchmarks = (executions.with_calls(benchmarks[0]),)
+            plan = _profiled(plan)
     if plan.python_profile:
         from cachegrind_bench.measure.python_profile import with_profiles
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -17,10 +18,10 @@ from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic.execution import SHORT_GRACE_MS, Execution
 from cachegrind_bench.hermetic.launch import Outcome, launch
 from cachegrind_bench.hermetic.scratch import scratch
-from cachegrind_bench.interruption import uninterrupted
+from cachegrind_bench.interruption import beside, uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, execution_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, with_copies
-from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields
+from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields, identify
 from cachegrind_bench.measure.string_instructions import counted_by_element
 from cachegrind_bench.model.metrics import CostModel, Counts
 from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
@@ -60,15 +61,10 @@ class Executions:
         plan: Plan,
         runner: Runner,
         env: Environment,
-        identify: Callable[[], Callable[[], Identity]],
         progress: Progress,
     ) -> None:
-        """`identify` begins to read the executable's identity, and returns what waits for it.
-
-        It is called once the first preparation is done, since that may build the program, and runs at the same time as the first execution.
-        """
         self.plan, self.runner, self.execution = plan, runner, execution_of(plan)
-        self.env, self._progress, self._identify = env, progress, identify
+        self.env, self._progress = env, progress
         self._identity: Identity | None = None
         self.native: Outcome | None = None  # of the last warm-up
         self._tool = Tool.CACHEGRIND if plan.collect.scope is Scope.PROCESS else Tool.CALLGRIND
@@ -147,10 +143,13 @@ class Executions:
     @contextlib.contextmanager
     def _surrounded(self) -> Generator[None]:
         with surrounded(self.plan):
-            reading = self._identify() if self._identity is None else None
-            yield
-            if reading is not None:
-                self._identity = reading()
+            if self._identity is not None:
+                yield
+                return
+            # Only now, as the first preparation may build the program; counts do not depend on what else is running.
+            with beside(partial(identify, self.plan.command.executable, self.plan.variables)) as identity:
+                yield
+                self._identity = identity.result()
 
     def benchmark(
         self,

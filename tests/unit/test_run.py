@@ -27,8 +27,6 @@ from cachegrind_bench.valgrind.runner import Measurement
 from tests.unit.samples import VECTOR, image, outcome, profile_of, times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Benchmark
@@ -82,6 +80,11 @@ def progress(log: list[str]) -> Progress:
     return lambda text: log.append(f"[{text}]")
 
 
+@pytest.fixture(autouse=True)
+def _identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.measure.run.identify", lambda _executable, _variables: IDENTITY)
+
+
 def plan(**changes: Any) -> Plan:
     command = Command(typed=("p", "a b"), argv=("/bin/p", "a b"), executable="/bin/p")
     values: dict[str, Any] = {"command": command, "cwd": Path("/tmp"), "environ": {"PATH": "/bin", "SECRET": "x"}}
@@ -89,7 +92,7 @@ def plan(**changes: Any) -> Plan:
 
 
 def run(runner: FakeRunner, **changes: Any) -> Benchmark:
-    return measure(Executions(plan(**changes), runner, ENV, lambda: lambda: IDENTITY, progress(runner.log)))
+    return measure(Executions(plan(**changes), runner, ENV, progress(runner.log)))
 
 
 def executions(runner: FakeRunner) -> list[str]:
@@ -223,24 +226,22 @@ def test_preparation_and_cleaning_surround_every_execution(tmp_path: Path) -> No
     assert trace(tmp_path) == ["before", "warm", "after", "before", "measured", "after", "before", "measured", "after"]
 
 
-def test_the_program_is_identified_once_after_it_was_prepared_and_before_it_is_cleaned_up(tmp_path: Path) -> None:
+def test_the_program_is_identified_once_after_it_was_prepared_and_before_it_is_cleaned_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program, seen = tmp_path / "program", list[bool]()
 
-    def identify() -> Callable[[], Identity]:
+    def identify(_executable: str, _variables: object) -> Identity:
         seen.append(program.exists())
+        return IDENTITY
 
-        def wait() -> Identity:
-            seen.append(program.exists())
-            return IDENTITY
-
-        return wait
-
+    monkeypatch.setattr("cachegrind_bench.measure.run.identify", identify)
     changed = plan(
         cwd=tmp_path, environ={"PATH": "/usr/bin:/bin"}, prepare="touch program", cleanup="rm program", repeat=2
     )
     runner = FakeRunner([])
-    measure(Executions(changed, runner, ENV, identify, progress(runner.log)))
-    assert seen == [True, True]
+    measure(Executions(changed, runner, ENV, progress(runner.log)))
+    assert seen == [True]
 
 
 def test_cleaning_happens_after_a_failure_too_and_does_not_hide_it(tmp_path: Path) -> None:

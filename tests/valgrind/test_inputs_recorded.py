@@ -19,7 +19,7 @@ from cachegrind_bench.hermetic.trace_notes import Recording
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, execution_of
 from cachegrind_bench.measure.run import Executions, measure, surrounded
-from cachegrind_bench.measure.session import SCRATCH_BASE, identify, valgrind_setup
+from cachegrind_bench.measure.session import SCRATCH_BASE, valgrind_setup
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Result
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
@@ -353,9 +353,8 @@ class Suite:
 
     def _measured(self, key: str, plan: Plan, ready: Session) -> tuple[Benchmark, str | None]:
         runner = RecordingRunner(runner=ready.runner)
-        identity = identify(plan.command.executable, plan.variables)
         env, placed = ready.environment, replace(plan, cpu=ready.cpu)
-        found = measure(Executions(placed, runner, env, lambda: lambda: identity, lambda _text: None))
+        found = measure(Executions(placed, runner, env, lambda _text: None))
         now = "2026-01-31T12:00:00Z"
         return found, self.cache.keep(
             key,
