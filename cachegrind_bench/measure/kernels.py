@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.measure.benchmarks import measured_benchmarks
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, Progress
-from cachegrind_bench.measure.result import measured
 from cachegrind_bench.model.calibration import Sample
 from cachegrind_bench.model.metrics import weighed_events
 from cachegrind_bench.model.text import printable
@@ -81,7 +81,7 @@ def counted(program: Path, plan: Plan, session: Session, progress: Progress, tim
     command = resolve([str(program), "count", *times], plan.environ, plan.cwd)
     counting = replace(plan, command=command, collect=Collect(scope=Scope.REGIONS), warmup=0)
     found: list[Sample] = []
-    for benchmark in measured(counting, session, progress):
+    for benchmark in measured_benchmarks(counting, session, progress):
         name = benchmark.id.rpartition("::")[2]
         if benchmark.counts is None or benchmark.branches is None:
             raise MeasurementError(f"kernel {name} was not counted: {benchmark.error}")

@@ -6,7 +6,6 @@ Around every execution runs what the user wants done there: --prepare before, --
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,10 +19,10 @@ from cachegrind_bench.hermetic.launch import Outcome, launch
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.interruption import beside, uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, execution_of
+from cachegrind_bench.measure.remarks import counted_by_element, unlike, wrapper_notes
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, with_copies
 from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields, identify
-from cachegrind_bench.measure.string_instructions import counted_by_element
-from cachegrind_bench.model.metrics import CostModel, Counts
+from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
@@ -32,24 +31,18 @@ from cachegrind_bench.valgrind.runner import Measured, Measurement, Runner
 RECORDED = "when calls were recorded, "  # how warnings about that execution begin
 _FIRST_SLOT = 700  # of the folder that marks a preparation or clean-up as at work
 _GRACE_MS = 500  # for what writes its output (bash's `> >(tee log)`)
-_COMPLAINT = re.compile(
-    r"(?i)error|fail|denied|cannot|can't|unable|time(d )?-?out|refused|no such file|not permitted|read-only"
-)
-# Numbers, and folders from the beginning of a word: what a shell starts has its whole path as its name.
-_VARIES = re.compile(r"\d+|(?<![^\s'\"])[^\s'\"]*/")
-_SHOWN = 200
 # Instructions of each thread by which Callgrind's counts may differ from Cachegrind's where the execution was the same.
 _AGREES = 2
 
 
-def measure(executions: Executions) -> Benchmark:
+def measure_whole(executions: Executions) -> Benchmark:
     """Measure as planned. MeasurementError if the command fails, times out or cannot be measured."""
     executions.warm_up()
-    measurements = executions.whole()
+    measurements = executions.execute_all()
     benchmark = executions.benchmark(measurements)
     if executions.native is not None:
-        unlike = _unlike(executions.native, measurements[0].outcome)
-        benchmark = replace(benchmark, warnings=(*benchmark.warnings, *map(printable, unlike)))
+        found = unlike(executions.native, measurements[0].outcome)
+        benchmark = replace(benchmark, warnings=(*benchmark.warnings, *map(printable, found)))
     return executions.with_calls(benchmark) if executions.plan.call_tree else benchmark
 
 
@@ -69,35 +62,38 @@ class Executions:
         self.native: Outcome | None = None  # of the last warm-up
         self._tool = Tool.CACHEGRIND if plan.collect.scope is Scope.PROCESS else Tool.CALLGRIND
 
-    def warm_up(self) -> None:
-        """Execute natively, as often as planned."""
+    def warm_up(self, words: Sequence[str] = ()) -> None:
+        """Execute natively, as often as planned, with these words after those of the command."""
         for number in range(self.plan.warmup):
             self._progress(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
-            self.native = outcome = self._warm_up()
+            self.native = outcome = self._warm_up(words)
             seal_of(self.plan, outcome, self.env)
             self.execution = warmed_up(self.execution, outcome)
             if starts_processes(outcome):
                 self._tool = Tool.CALLGRIND
 
-    def _warm_up(self) -> Outcome:
+    def _warm_up(self, words: Sequence[str]) -> Outcome:
+        execution = self.execution._replace(argv=(*self.execution.argv, *words))
         try:
             with self._surrounded():
-                return self.runner.warm_up(self.execution)
+                return self.runner.warm_up(execution)
         except CommandFailedError as error:
             if not error.elsewhere:
                 raise
-            kept = self.execution._replace(keep_place="the command fails at another path")
+            keep_place = "the command fails at another path"
             with contextlib.suppress(CommandFailedError), self._surrounded():
-                outcome = self.runner.warm_up(kept._replace(quiet=True))  # if it fails again, it has said why
-                self.execution = kept
+                outcome = self.runner.warm_up(
+                    execution._replace(keep_place=keep_place, quiet=True)
+                )  # if it fails again, it has said why
+                self.execution = self.execution._replace(keep_place=keep_place)
                 return outcome
             raise
 
-    def whole(self) -> list[Measurement]:
+    def execute_all(self) -> list[Measurement]:
         """Measure as scheduled, all of what the plan collects as one."""
         found: list[Measurement] = []
         while len(found) < len(self.plan.schedule):
-            with self.prepared(len(found)) as execution:
+            with self.around_execution(len(found)) as execution:
                 measurement = self.runner.measure(execution, self.plan.collected, self._tool)
             seal_of(self.plan, measurement.outcome, self.env)
             if self.plan.collect.scope is Scope.TOGGLE and not any(measurement.accounts.profile.totals()):
@@ -133,7 +129,7 @@ class Executions:
         return replace(benchmark, calls=recorded.calls, warnings=(*benchmark.warnings, *texts))
 
     @contextlib.contextmanager
-    def prepared(self, number: int) -> Generator[Execution]:
+    def around_execution(self, number: int) -> Generator[Execution]:
         """Prepare for the measured execution of this number, and tidy up after it."""
         count = len(self.plan.schedule)
         self._progress(f"measuring{_of(number, count)} under {self._tool.value.capitalize()}")
@@ -218,7 +214,7 @@ def _benchmark_of(
     seal = with_copies(seal, tunable=identity.tunable)
     key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect, measured)
     counts = accounts.profile.counts()
-    warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts, plan.command.script)]
+    warnings = [*plan.command.notes, *accounts.doubts, *wrapper_notes(chosen, counts, plan.command.script)]
     warnings += counted_by_element(accounts.calls, counts.Ir)
     if plan.ignore_exit_status and outcome.exit_status:
         warnings.append(f"the command ended with exit status {outcome.exit_status}, which was ignored")
@@ -247,22 +243,6 @@ def _benchmark_of(
     )
 
 
-def _unlike(native: Outcome, measured: Outcome) -> list[str]:
-    """Say that the program failed in some way under Valgrind only: what was measured may be how it deals with that."""
-    if native.exit_status != measured.exit_status:
-        ends = f"exit status {measured.exit_status} under Valgrind, and {native.exit_status} without"
-        return [f"the command ended with {ends}: it may have done other work"]
-    before, after = ([_VARIES.sub("", line) for line in _lines(outcome)] for outcome in (native, measured))
-    for line, plain in zip(_lines(measured), after, strict=True):
-        if _COMPLAINT.search(line) and plain not in before:
-            return [f"the command wrote this under Valgrind only, and may have done other work: {line[:_SHOWN]}"]
-    return []
-
-
-def _lines(outcome: Outcome) -> list[str]:
-    return outcome.tail.decode("utf-8", "backslashreplace").splitlines()
-
-
 def lower_median(measurements: Sequence[Measured], model: CostModel) -> Measured:
     """Return the measurement in the middle by score, then Ir; of two in the middle the lower."""
 
@@ -271,27 +251,6 @@ def lower_median(measurements: Sequence[Measured], model: CostModel) -> Measured
         return model.score(counts), counts.Ir
 
     return sorted(measurements, key=order)[(len(measurements) - 1) // 2]
-
-
-def _launcher_notes(measurement: Measurement, counts: Counts, script: str | None) -> list[str]:
-    """Name a program that only started the real one by exec: its share is in the score."""
-    images = measurement.outcome.images or ()
-    if not images:
-        return []
-    main = [image for image in images if image.pid == images[0].pid]
-    if len(main) < 2:
-        return []
-    shares = {item.executable: item.counts.Ir for item in measurement.accounts.processes}
-    first, last = main[0].path, main[-1].path
-    share = shares.get(first, 0)
-    if first == last or not share:
-        return []
-    percent = 100 * share / (counts.Ir or 1)
-    note = (
-        f"{first}{f', running {script},' if script else ''} executed {last} in its place: {share:,} instructions "
-        f"({percent:.1f} %) of this score are its own; measure {last} itself if they do not belong"
-    )
-    return [note]
 
 
 @contextlib.contextmanager

@@ -18,9 +18,9 @@ from cachegrind_bench.harness.engine.company import Company, CompanyRunner
 from cachegrind_bench.harness.engine.iterations import measure_iterations
 from cachegrind_bench.harness.engine.kept_numbers import keeping
 from cachegrind_bench.harness.engine.loop_runner import LoopRunner
+from cachegrind_bench.measure.benchmarks import measured_benchmarks
 from cachegrind_bench.measure.named_files import NamedFiles, named
-from cachegrind_bench.measure.result import measured
-from cachegrind_bench.measure.run import measure, native_failure, surrounded
+from cachegrind_bench.measure.run import measure_whole, native_failure, surrounded
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Status, comparability_key
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
 
@@ -116,14 +116,14 @@ def measure_job(
             plan = replace(plan, cpu=cpu if plan.cpu is None else plan.cpu)
             with valgrind_setup.session(echo=echo) as ready:
                 runner: Runner = ready.runner
-                how: Callable[[Executions], Benchmark] = measure
+                how: Callable[[Executions], Benchmark] = measure_whole
                 if spec.loop is not None:
                     runner, how = LoopRunner(ready.runner, spec.loop), partial(measure_iterations, loop=spec.loop)
                     if spec.id in company:
                         runner = CompanyRunner(runner, company[spec.id], spec.command[1:])
                 if reuse is not None:
                     runner = RecordingRunner(runner=runner)
-                (found,) = measured(plan, ready, partial(watcher.phase, spec.id), runner=runner, how=how)
+                (found,) = measured_benchmarks(plan, ready, partial(watcher.phase, spec.id), runner=runner, how=how)
                 benchmark = replace(found, **_of_spec(spec), output=output())
                 if reuse is not None and isinstance(runner, RecordingRunner):
                     reuse.keep(spec, plan, runner.recording(), benchmark, watcher=watcher)

@@ -85,7 +85,7 @@ def measured(
 
     What is to be `explained`, as its counts show, gets calls and a Python profile from further executions.
     """
-    from cachegrind_bench.measure.result import measured as measure
+    from cachegrind_bench.measure.benchmarks import measured_benchmarks
     from cachegrind_bench.usecases.checkout_dates import date_files
     from cachegrind_bench.vcs.commits import commit_of
     from cachegrind_bench.vcs.git import Git
@@ -100,7 +100,7 @@ def measured(
         def result(*benchmarks: Benchmark) -> Result:
             return result_of(request, ready.environment, benchmarks, commit.result())
 
-        return result(*measure(plan, session, progress, explained=lambda item: explained(result(item))))
+        return result(*measured_benchmarks(plan, session, progress, explained=lambda item: explained(result(item))))
 
 
 def valgrind_setup_of(request: MeasureRequest) -> ValgrindSetup:

@@ -95,7 +95,7 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
 
     monkeypatch.setattr("cachegrind_bench.measure.session.valgrind_setup", valgrind_setup)
     monkeypatch.setattr(
-        "cachegrind_bench.measure.result.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"})
+        "cachegrind_bench.measure.run.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"})
     )
     monkeypatch.setattr("cachegrind_bench.vcs.commits.commit_info", lambda *_: None)
     monkeypatch.setattr("cachegrind_bench.cli.options.datetime", Clock)

@@ -17,7 +17,7 @@ from cachegrind_bench.hermetic.execution import Execution
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan, Progress, execution_of
-from cachegrind_bench.measure.run import Executions, lower_median, measure
+from cachegrind_bench.measure.run import Executions, lower_median, measure_whole
 from cachegrind_bench.measure.session import Identity
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL
 from cachegrind_bench.model.result import Environment, ProcessCost, SealState, Status, comparability_key
@@ -92,7 +92,7 @@ def plan(**changes: Any) -> Plan:
 
 
 def run(runner: FakeRunner, **changes: Any) -> Benchmark:
-    return measure(Executions(plan(**changes), runner, ENV, progress(runner.log)))
+    return measure_whole(Executions(plan(**changes), runner, ENV, progress(runner.log)))
 
 
 def executions(runner: FakeRunner) -> list[str]:
@@ -240,7 +240,7 @@ def test_the_program_is_identified_once_after_it_was_prepared_and_before_it_is_c
         cwd=tmp_path, environ={"PATH": "/usr/bin:/bin"}, prepare="touch program", cleanup="rm program", repeat=2
     )
     runner = FakeRunner([])
-    measure(Executions(changed, runner, ENV, progress(runner.log)))
+    measure_whole(Executions(changed, runner, ENV, progress(runner.log)))
     assert seen == [True]
 
 

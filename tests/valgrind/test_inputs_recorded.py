@@ -18,7 +18,7 @@ from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.hermetic.trace_notes import Recording
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, execution_of
-from cachegrind_bench.measure.run import Executions, measure, surrounded
+from cachegrind_bench.measure.run import Executions, measure_whole, surrounded
 from cachegrind_bench.measure.session import SCRATCH_BASE, valgrind_setup
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Result
@@ -354,7 +354,7 @@ class Suite:
     def _measured(self, key: str, plan: Plan, ready: Session) -> tuple[Benchmark, str | None]:
         runner = RecordingRunner(runner=ready.runner)
         env, placed = ready.environment, replace(plan, cpu=ready.cpu)
-        found = measure(Executions(placed, runner, env, lambda _text: None))
+        found = measure_whole(Executions(placed, runner, env, lambda _text: None))
         now = "2026-01-31T12:00:00Z"
         return found, self.cache.keep(
             key,

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from cachegrind_bench.compare.call_paths import Kind, python_paths
 from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.measure.benchmarks import measured_benchmarks
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.measure.python_profile import profile_python
-from cachegrind_bench.measure.result import measured
 from cachegrind_bench.measure.session import valgrind_setup
 from cachegrind_bench.model.python_profile import TOP
 from cachegrind_bench.valgrind.options import Geometry
@@ -274,7 +274,7 @@ def test_two_profiles_are_identical_and_the_counts_are_those_of_a_run_without(
     def benchmark(*, python: bool) -> tuple[object, PythonProfile | None]:
         ready = valgrind_setup(valgrind=str(valgrind_path), geometry=Geometry(), environ=plan.environ, passed={})
         with ready.session(echo=lambda _: None) as session:
-            (found,) = measured(replace(plan, warmup=1, python_profile=python), session, lambda _text: None)
+            (found,) = measured_benchmarks(replace(plan, warmup=1, python_profile=python), session, lambda _text: None)
         return found.counts, found.python
 
     plain, first, second = (benchmark(python=python) for python in (False, True, True))
@@ -306,7 +306,7 @@ def test_native_functions_are_told_apart_below_python_where_calls_are_recorded(
     )
     ready = valgrind_setup(valgrind=str(valgrind_path), geometry=Geometry(), environ=plan.environ, passed={})
     with ready.session(echo=lambda _: None) as session:
-        (found,) = measured(plan, session, lambda _text: None)
+        (found,) = measured_benchmarks(plan, session, lambda _text: None)
     profile = found.python
     assert profile is not None
     (at,) = [index for index, path in enumerate(profile.paths) if profile.functions[path.function].name == "contains"]

@@ -53,13 +53,11 @@ _FORKED, _SUBTRACTED, _FORKED_SUBTRACTED = "iterations/3", "iterations/4", "iter
 def measure_iterations(executions: Executions, loop: Loop) -> Benchmark:
     """Measure as planned. MeasurementError if the command fails or times out, or if no iteration can be counted."""
     plan, runner, argv = executions.plan, executions.runner, executions.execution.argv
-    executions.execution = executions.execution._replace(argv=(*argv, *loop.native))
-    executions.warm_up()
-    executions.execution = executions.execution._replace(argv=argv)
+    executions.warm_up(loop.native)
     found: list[_Counted] = []
 
     def execute(number: int) -> LoopMeasurement:
-        with executions.prepared(len(found)) as execution:
+        with executions.around_execution(len(found)) as execution:
             counting = execution._replace(argv=(*argv, *loop.words[number]))
             measurement = runner.measure(counting, plan.collected, Tool.CALLGRIND)
         seal_of(plan, measurement.outcome, executions.env)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.measure import string_instructions
-from cachegrind_bench.measure.string_instructions import counted_by_element, string_instruction
+from cachegrind_bench.measure import remarks
+from cachegrind_bench.measure.remarks import counted_by_element, string_instruction
 from cachegrind_bench.model.call_graph import CallGraph, Code
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def test_what_repeats_is_known_by_its_bytes(code: str, name: str | None) -> None
 
 
 def test_it_is_told_where_it_is_a_hundredth_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(string_instructions, "code_at", lambda _path, address, _size: bytes([0xF3, address]))
+    monkeypatch.setattr(remarks, "code_at", lambda _path, address, _size: bytes([0xF3, address]))
     copy, clear = Code("/lib/x", "x.c", "copy"), Code("/lib/x", "x.c", "clear")
     graph = CallGraph({}, {}, heavy={(copy, 0xA4): 300, (clear, 0xAB): 9, (clear, 0xC3): 500})
     assert counted_by_element(graph, 1000) == [

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, PlaceError
 from cachegrind_bench.measure.plan import Plan, Progress
-from cachegrind_bench.measure.run import Executions, measure
+from cachegrind_bench.measure.run import Executions, measure_whole
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.valgrind.options import Scope
 from cachegrind_bench.valgrind.runner import Measurement, Runner
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import Session
 
 
-def measured(
+def measured_benchmarks(
     plan: Plan,
     session: Session,
     progress: Progress,
     *,
     runner: Runner | None = None,
-    how: Callable[[Executions], Benchmark] = measure,
+    how: Callable[[Executions], Benchmark] = measure_whole,
     explained: Callable[[Benchmark], bool] = lambda _benchmark: False,
 ) -> tuple[Benchmark, ...]:
     """Measure one command, or each of its regions. MeasurementError if it cannot be measured.
@@ -94,7 +94,7 @@ def measure_regions(executions: Executions) -> tuple[Benchmark, ...]:
     executions.warm_up()
     found: defaultdict[str, list[Measurement]] = defaultdict(list)
     for number in range(len(plan.schedule)):
-        with executions.prepared(number) as execution:
+        with executions.around_execution(number) as execution:
             regions = executions.runner.measure_regions(execution, plan.collected)
         if not regions:
             raise MeasurementError(_NEVER_ENTERED, hint=_NEVER_ENTERED_HINT)
