@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
 
+# Formats that can be written to a file as well.
+_FILES = {
+    "markdown": "the report as Markdown",
+    "json": "the report as JSON",
+    "code-quality": "GitLab's code quality report",
+    "html": "a page with flame graphs of what moved",
+}
+
 gate_options = options_group(
     click.option(
         "--threshold",
@@ -108,26 +116,14 @@ detail_options = options_group(
         help="Format of the report; 'github' is workflow annotations, 'code-quality' GitLab's JSON.",
     ),
     color_option,
-    click.option(
-        "--markdown",
-        type=Path,
-        metavar="FILE",
-        help="Also write the report as Markdown; '-' is stdout, instead of the table.",
-    ),
-    click.option(
-        "--json", type=Path, metavar="FILE", help="Also write the report as JSON; '-' is stdout, instead of the table."
-    ),
-    click.option(
-        "--code-quality",
-        type=Path,
-        metavar="FILE",
-        help="Also write GitLab's code quality report; '-' is stdout, instead of the table.",
-    ),
-    click.option(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="Also write a page with flame graphs of what moved; '-' is stdout, instead of the table.",
+    *(
+        click.option(
+            f"--{form}",
+            type=Path,
+            metavar="FILE",
+            help=f"Also write {what}; '-' is stdout, instead of the table.",
+        )
+        for form, what in _FILES.items()
     ),
     heading=REPORT,
 )
@@ -158,14 +154,15 @@ def report_options(options: Mapping[str, Any]) -> ReportOptions:
 
     A file that is `-` is the report on stdout, in its format. UsageError if several reports would be there.
     """
-    files = ("markdown", "json", "code_quality", "html")
-    printed = [name for name in files if str(options[name]) == "-"]
-    forms = {options["form"], *(name.replace("_", "-") for name in printed)} - {"table"}
+    files = {form: path for form in _FILES if (path := options[form.replace("-", "_")]) is not None}
+    printed = [form for form, path in files.items() if str(path) == "-"]
+    forms = {options["form"], *printed} - {"table"}
     if len(forms) > 1:
         raise UsageError("only one report can go to stdout", hint="name files for the others")
-    options = {**options, "form": next(iter(forms), "table"), **dict.fromkeys(printed)}
+    options = {**options, "form": next(iter(forms), "table")}
+    files = {form: path for form, path in files.items() if form not in printed}
     places = {spec.id: spec.place for spec in configured_benchmarks()}
-    return struct_of(ReportOptions, options, places=places, root=project_root(), git=repository())
+    return struct_of(ReportOptions, options, files=files, places=places, root=project_root(), git=repository())
 
 
 def deliver(made: Explained, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:
@@ -183,34 +180,38 @@ def write_files(made: Explained, options: ReportOptions) -> None:
     """Write the files that were asked for."""
     from cachegrind_bench.store.durable import write_atomic
 
-    for form, path in options.files().items():
+    for form, path in options.files.items():
         write_atomic(path, _text(made, form).encode(), in_place=True)
 
 
 def _text(made: Explained, form: str, *, width: int | None = None, colour: bool = False) -> str:
     """Return the comparison in this format; a table is cut to this `width`, and may have `colour`."""
-    if form == "json":
-        from cachegrind_bench.render.documents.comparisons import comparison
-
-        return comparison(made.comparison, made.details)
     from cachegrind_bench.render.comparison.view import view
 
-    if form == "table":
-        from cachegrind_bench.render.comparison import table
+    match form:
+        case "table":
+            from cachegrind_bench.render.comparison import table
 
-        return table.render(view(made), width=width, colour=colour)
-    if form == "markdown":
-        from cachegrind_bench.render.comparison import markdown
+            return table.render(view(made), width=width, colour=colour)
+        case "markdown":
+            from cachegrind_bench.render.comparison import markdown
 
-        return markdown.render(view(made))
-    if form == "code-quality":
-        from cachegrind_bench.render.comparison import code_quality
+            return markdown.render(view(made))
+        case "json":
+            from cachegrind_bench.render.documents.comparisons import comparison
 
-        return code_quality.render(view(made, whole=True), made.places)
-    if form == "html":
-        from cachegrind_bench.render.comparison import html
+            return comparison(made.comparison, made.details)
+        case "github":
+            from cachegrind_bench.render.comparison import github
 
-        return html.page(made)
-    from cachegrind_bench.render.comparison import github
+            return github.render(view(made, whole=True))  # it counts for itself what it leaves out
+        case "code-quality":
+            from cachegrind_bench.render.comparison import code_quality
 
-    return github.render(view(made, whole=True))  # it counts for itself what it leaves out
+            return code_quality.render(view(made, whole=True), made.places)
+        case "html":
+            from cachegrind_bench.render.comparison import html
+
+            return html.page(made)
+        case _:
+            raise ValueError(form)

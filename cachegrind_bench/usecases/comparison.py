@@ -87,9 +87,8 @@ def own_limits(benchmarks: Sequence[BenchmarkSpec]) -> list[Limit]:
 class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a comparison is shown: `rows` in the table (0 for all), `explain` in each explanation (0 for none).
 
-    Rows are `by` function or file. `form` is table, markdown, json, github, code-quality or html; `markdown`, `json`, `code_quality`
-    and `html` are files to write as well. `places` are FILE:LINE of the configuration by benchmark; files below `root` are
-    shown relative to it, and `git` knows what changed between the commits.
+    Rows are `by` function or file. `form` is printed, and `files` are written as well, by their formats. `places` are FILE:LINE of
+    the configuration by benchmark; files below `root` are shown relative to it, and `git` knows what changed between the commits.
     """
 
     rows: int = 0
@@ -99,20 +98,12 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     root: str = ""
     git: Git | None = None
     form: str = "table"
-    markdown: Path | None = None
-    json: Path | None = None
-    code_quality: Path | None = None
-    html: Path | None = None
+    files: Mapping[str, Path] = {}
     places: Mapping[str, str] = {}
 
     def check_files(self, inputs: Collection[str] = ()) -> None:
         """Find out before the work whether the files can be written; UsageError if not, or if one is among the `inputs`."""
-        check_outputs({f"--{kind}": path for kind, path in self.files().items()}, inputs)
-
-    def files(self) -> dict[str, Path]:
-        """Return the files to write as well, by their formats."""
-        files = {"markdown": self.markdown, "json": self.json, "code-quality": self.code_quality, "html": self.html}
-        return {kind: path for kind, path in files.items() if path is not None}
+        check_outputs({f"--{kind}": path for kind, path in self.files.items()}, inputs)
 
 
 class InMemory(msgspec.Struct, frozen=True):

@@ -93,7 +93,7 @@ def test_a_page_of_no_benchmarks_is_one_too() -> None:
 
 
 def test_the_page_is_written_beside_the_report(tmp_path: Path) -> None:
-    options = ReportOptions(html=tmp_path / "page.html")
+    options = ReportOptions(files={"html": tmp_path / "page.html"})
     base, candidate = (Side(name="x", file=InMemory(result(words(times)))) for times in (3, 9))
     write_files(compared_sides(base, candidate, gates(), options), options)
     assert "count" in Page((tmp_path / "page.html").read_text()).text
