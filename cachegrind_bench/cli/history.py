@@ -38,7 +38,6 @@ from cachegrind_bench.store.protocol import Store
 from cachegrind_bench.usecases import history
 from cachegrind_bench.usecases.comparison_inputs import resolve_all
 from cachegrind_bench.usecases.result_files import check_outputs
-from cachegrind_bench.usecases.saving import profile_store
 from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of, subjects_of, warn_of_damage
 
 _FORMATS = "csv", "jsonl", "bmf", "github-action-benchmark", "openmetrics", "otava-csv"
@@ -91,8 +90,9 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
     """
     names = resolve_all(files, working_directory())
     store = opened_store(options)
-    profiles = profile_store(store) if options["with_profile"] else None
-    output.write(history.add(store, names, limit=options["max_size"], profiles=profiles))
+    if options["with_profile"]:
+        store.check_profiles()
+    output.write(history.add(store, names, limit=options["max_size"], with_profile=options["with_profile"]))
 
 
 @command.command(

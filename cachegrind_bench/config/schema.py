@@ -21,7 +21,7 @@ from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Size
 from cachegrind_bench.model.sizes import class_of
 from cachegrind_bench.model.text import without_password
-from cachegrind_bench.store.urls import FORMS
+from cachegrind_bench.store.urls import FORMS, is_url
 from cachegrind_bench.valgrind.options import Cache
 
 # What a value may be written as.
@@ -111,7 +111,7 @@ def _own_limit(value: str, key: str) -> None:
 
 def _store(value: str, key: str) -> None:
     """Take the URL of a store; whether there is one is seen when it is opened."""
-    if re.match(r"(?:file:|git:|sqlite:///|postgres(?:ql)?://)[^\s]", value) is None or "\0" in value:
+    if not is_url(value):
         raise UsageError(f"{key} {without_password(value)!r} is not a store URL", hint=FORMS)
 
 

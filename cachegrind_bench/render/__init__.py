@@ -1,1 +1,1 @@
-"""Results as text: each renderer writes one format to the stream it is given, and decides nothing."""
+"""Results as text: each renderer returns one format, and decides nothing. Only `progress` writes."""

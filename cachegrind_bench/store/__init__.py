@@ -1,1 +1,1 @@
-"""Where results are kept: single files, and saved baselines."""
+"""Where results are kept: histories in files, a Git branch or a database, and saved baselines."""

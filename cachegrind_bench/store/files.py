@@ -117,6 +117,8 @@ class Folder(msgspec.Struct, frozen=True):
 class FileStore(TreeStore):
     """The store `file:DIR`. Safe with many writers, readers and one who folds or removes, each killed at any moment."""
 
+    is_quick = True
+
     def __init__(self, folder: Path, *, wait: float = durable.WAIT_S, waiting: Waiting | None = None) -> None:
         self.folder = folder
         self._waiting = waiting or Waiting()
@@ -127,6 +129,10 @@ class FileStore(TreeStore):
     @property
     def url(self) -> str:
         return f"file:{self.folder}"
+
+    def check_usable(self) -> None:
+        make_store(self.folder)
+        durable.check_writable(self.folder / "runs.json")
 
     def add(self, records: Sequence[Record]) -> int:
         others = self._tree.unfolded(checked(records), self.url)
@@ -164,6 +170,9 @@ class FileStore(TreeStore):
                 count += sum(place is None for place in places.values())
                 self._fold(places, old)
         return count
+
+    def check_profiles(self) -> None:
+        """Pass."""
 
     def keep_profile(self, record: Record, result: Result) -> None:
         """Keep the whole result of this record's run next to it, compressed: profiles and what its programs wrote."""

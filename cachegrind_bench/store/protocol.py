@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 import msgspec
 
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.described import doc
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Snapshot
+    from cachegrind_bench.model.result import Result, Snapshot
     from cachegrind_bench.store.record import Record
 
 
@@ -49,10 +50,16 @@ class Store(Protocol):
     for empty. As a context manager it lets go of what it holds.
     """
 
+    is_quick: bool = False  # to add to; else results are left in a file meanwhile
+
     @property
     def url(self) -> str:
         """The store as --store takes it, without any password."""
         ...
+
+    def check_usable(self) -> None:
+        """Find out before any work whether records can be added, and make the folder. UsageError if they cannot."""
+        return
 
     def add(self, records: Sequence[Record]) -> int:
         """Keep these, durably; return how many were new. What is there already stays as it is."""
@@ -80,6 +87,14 @@ class Store(Protocol):
     def profile(self, name: str) -> bytes | None:  # noqa: ARG002
         """Return the whole result that was kept with this run, profiles and all; None where only the record was."""
         return None
+
+    def check_profiles(self) -> None:
+        """UsageError if this store keeps no profiles."""
+        raise UsageError(f"{self.url} keeps no profiles", hint="leave --with-profile out, or store in files: file:DIR")
+
+    def keep_profile(self, record: Record, result: Result) -> None:  # noqa: ARG002
+        """Keep the whole result of this record's run, profiles and all, where `check_profiles` passes."""
+        self.check_profiles()
 
     def remove(self, names: Collection[str]) -> int:
         """Forget these records; return how many there were. What cannot be read stays: StoreError if it holds one of them."""

@@ -12,10 +12,16 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import without_password
 
 FORMS = "a store is file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://[USER@]HOST/DATABASE"
+_ANY = re.compile(r"(?:file:|git:|sqlite:///|postgres(?:ql)?://)[^\s]")
 
 # What git takes for a branch is longer to say; this refuses what could be an option, a refspec or another ref's syntax.
 _BRANCH = re.compile(r"(?![-+/.])(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\@]+(?<![/.])", re.ASCII)
 _REMOTE = re.compile(r"(?!-)[A-Za-z0-9._/-]+", re.ASCII)
+
+
+def is_url(text: str) -> bool:
+    """Return whether this begins as the URL of a store."""
+    return _ANY.match(text) is not None and "\0" not in text
 
 
 def at_home(path: str, environ: Mapping[str, str]) -> str:

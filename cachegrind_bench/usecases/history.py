@@ -26,7 +26,6 @@ from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result, Snapshot
-    from cachegrind_bench.store.files import FileStore
 
 # Formats that carry too little to make a run of, and what they lack.
 _ONE_WAY = {
@@ -57,8 +56,8 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"{self.form} always has all runs: --run has no effect", hint="--since chooses from them")
 
 
-def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore | None) -> str:
-    """Add result files, and keep their `profiles` in a store of files: all, or none if one cannot be read."""
+def add(store: Store, names: Sequence[str], *, limit: int, with_profile: bool) -> str:
+    """Add result files, all or none if one cannot be read, and keep their profiles if asked."""
     whole: list[Result] = []
     records: dict[str, Record] = {}
     with Waiting().watched(counted(len(names), "result")), store:
@@ -69,12 +68,11 @@ def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore |
             if problem is not None:
                 raise UsageError(f"{name} cannot be added: {problem}", hint="measure again to make a new one")
             records[record.name] = record
-            if profiles is not None:
+            if with_profile:
                 whole.append(source.whole())
         new = store.add(list(records.values()))
-        if profiles is not None:
-            for result in whole:
-                profiles.keep_profile(run_record(result), result)
+        for result in whole:
+            store.keep_profile(run_record(result), result)
         return f"added {counted(new, 'run')} to {plain(store.url)}{_known(len(records) - new)}\n"
 
 

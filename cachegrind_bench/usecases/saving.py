@@ -22,7 +22,7 @@ from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.text import printable, some
 from cachegrind_bench.store.baselines import Baselines, make_store
-from cachegrind_bench.store.durable import check_writable, write_atomic
+from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.usecases.measurement import MeasureRequest, result_of, valgrind_setup_of
 from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.waiting import Waiting
@@ -30,10 +30,8 @@ from cachegrind_bench.waiting import Waiting
 if TYPE_CHECKING:
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.store.files import FileStore
     from cachegrind_bench.store.protocol import Store
 
-_SQLITE = "sqlite:///"
 _SHOWN = 10  # ids in a message
 
 
@@ -61,20 +59,14 @@ def check_store(destination: Destination) -> None:
 
     A folder that appeared between two runs would change the counts of programs that list their directory.
     """
-    from cachegrind_bench.store.files import FileStore
-
     store = destination.store
-    if isinstance(store, FileStore):
-        make_store(store.folder)
-        check_writable(store.folder / "runs.json")
-    else:
-        if store.url.startswith(_SQLITE):
-            check_writable(Path(store.url.removeprefix(_SQLITE)))
+    store.check_usable()
+    if not store.is_quick:
         with suppress(UsageError):  # the result may fit elsewhere
             _make_refuge(destination.cwd)
     store.names()
     if destination.with_profile:
-        profile_store(store)
+        store.check_profiles()
 
 
 def save(request: SaveRequest, result: Result) -> None:
@@ -91,19 +83,18 @@ def keep(destination: Destination, result: Result) -> tuple[str, bool]:
 
     What may take long is begun with the result in that file: we may be killed. StoreError names the file.
     """
-    from cachegrind_bench.store.files import FileStore
     from cachegrind_bench.store.record import run_record
 
     store, record = destination.store, run_record(result)
     what = "the result was not stored"
     refuge: Path | None = None
     try:
-        if not isinstance(store, FileStore):
+        if not store.is_quick:
             refuge = _leave(destination.cwd, record.uid, result)
         new = store.add([record])
         what = "the result was stored, but not its profile"
         if destination.with_profile:
-            profile_store(store).keep_profile(record, result)
+            store.keep_profile(record, result)
     except BaseException as error:
         with uninterrupted():
             advice = _advice(destination, refuge or _leave(destination.cwd, record.uid, result))
@@ -191,15 +182,6 @@ def _advice(destination: Destination, path: Path | None) -> str:
             "it could not be kept in .cg-bench either: 'cg-bench run -o FILE' writes a file for 'cg-bench history add'"
         )
     return f"it is kept in {path}; try again with: {shlex.join([*destination.again, str(path)])}"
-
-
-def profile_store(store: Store) -> FileStore:
-    """Return the store as one that keeps profiles. UsageError if it does not."""
-    from cachegrind_bench.store.files import FileStore
-
-    if not isinstance(store, FileStore):
-        raise UsageError(f"{store.url} keeps no profiles", hint="leave --with-profile out, or store in files: file:DIR")
-    return store
 
 
 def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], bool]) -> None:

@@ -126,15 +126,15 @@ class Database:
         self._patience = patience = self._waiting.at_most(patience)
         self._steps = steps
         self._secrets: list[str] = []
-        self._path: str | None = None
+        self.path: str | None = None
         if "\0" in url:
             raise UsageError("a URL has no NUL character in it", hint=_FORMS)
         if url.startswith(_SQLITE):
             self.url, path = url, url.removeprefix(_SQLITE)
             if path in {"", ":memory:"}:
                 raise UsageError(f"{url} does not name a file", hint=_FORMS)
-            self._path = os.path.abspath(path)
-            self._engine = _sqlite(self._path, patience)
+            self.path = os.path.abspath(path)
+            self._engine = _sqlite(self.path, patience)
         else:
             parsed = _postgresql_url(url)
             self.url, self._secrets = _without_secrets(parsed)
@@ -201,7 +201,7 @@ class Database:
             return work(connection)
 
     def _lock(self, connection: Connection, function: str) -> None:
-        if self._path is None:
+        if self.path is None:
             connection.exec_driver_sql(f"SELECT {function}({_LOCK})")
 
     def _version(self, connection: Connection) -> int:
@@ -210,7 +210,7 @@ class Database:
         StoreError if this program is too old for it, or if it is the file of another program: somebody named the wrong one.
         """
         if not inspect(connection).has_table(VERSION.name):
-            others = [] if self._path is None else inspect(connection).get_table_names()
+            others = [] if self.path is None else inspect(connection).get_table_names()
             if others:
                 what = f"{self.url} is a database of another program: it has the table {min(others)[:80]!r}"
                 raise StoreError(what, hint="name another file")
@@ -228,14 +228,14 @@ class Database:
     @contextmanager
     def _begin(self, *, writing: bool) -> Generator[Connection]:
         # By turns: what others have just added must be seen, and one state of everything.
-        level = {"isolation_level": "READ COMMITTED" if writing else "REPEATABLE READ"} if self._path is None else {}
+        level = {"isolation_level": "READ COMMITTED" if writing else "REPEATABLE READ"} if self.path is None else {}
         with self._engine.connect().execution_options(**{_WRITING: writing}, **level) as connection, connection.begin():
-            if self._path is None:
+            if self.path is None:
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, round(self._patience * 1000))}")
                 if writing:
                     connection.exec_driver_sql(_DURABLE)
             yield connection
-            if self._path is not None:  # the end waits for readers: to begin anew would lose the place
+            if self.path is not None:  # the end waits for readers: to begin anew would lose the place
                 self._patiently(partial(connection.exec_driver_sql, "COMMIT"))
 
     @contextmanager
@@ -258,12 +258,12 @@ class Database:
 
     def _is_missing(self) -> bool:
         """Return whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere."""
-        if self._path is None:
+        if self.path is None:
             return False
         try:
-            os.stat(self._path)
+            os.stat(self.path)
         except FileNotFoundError:
-            accept_absence(Path(self._path))
+            accept_absence(Path(self.path))
             return True
         except OSError:
             pass

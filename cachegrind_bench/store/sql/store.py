@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, delete, or_, select
@@ -20,6 +21,7 @@ from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.result import Snapshot
 from cachegrind_bench.store import reading
 from cachegrind_bench.store.checking import Inspection, checked, intact
+from cachegrind_bench.store.durable import check_writable
 from cachegrind_bench.store.protocol import Problem, Query, Report, Store
 from cachegrind_bench.store.record import Record
 from cachegrind_bench.store.sql.database import RECORDS, Database
@@ -46,6 +48,10 @@ class SqlStore(Store):
     @property
     def url(self) -> str:
         return self._database.url
+
+    def check_usable(self) -> None:
+        if self._database.path is not None:
+            check_writable(Path(self._database.path))
 
     def add(self, records: Sequence[Record]) -> int:
         """Keep these, durably; return how many were new. All are kept or none: one transaction, as each waits for the disk."""
