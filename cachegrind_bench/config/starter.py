@@ -23,7 +23,6 @@ from cachegrind_bench.config.suggestions import quoted
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.vcs.git import folders_up
 
-_OF_CMAKE = frozenset({"google-benchmark", "catch2"})
 _PYTHON = ("setup.py", "setup.cfg", "requirements.txt")
 _C_BUILDS = {
     "CMakeLists.txt": "cmake -S . -B build && cmake --build build",
@@ -67,7 +66,7 @@ def starter(root: Path, harnesses: Mapping[str, Sequence[str]]) -> list[NewFile]
     """
     if harnesses:
         tables = "\n".join(
-            f"[[benchmark]]\n{identity}{name} = {quoted(shlex.quote(value))}\n{_setup(root, name, value)}"
+            f"[[benchmark]]\n{identity}{name} = {quoted(shlex.quote(value))}\n{_setup(root, value)}"
             for name, values in harnesses.items()
             for value, identity in zip(values, _ids(values), strict=True)
         )
@@ -95,12 +94,12 @@ def _ids(values: Sequence[str]) -> list[str]:
     ]
 
 
-def _setup(root: Path, name: str, value: str) -> str:
+def _setup(root: Path, value: str) -> str:
     """Return the line that builds a program of CMake's in a fresh checkout, with its build type; empty if that is not known."""
     folder = value.partition("/")[0]
     cache = root / folder / "CMakeCache.txt"
     try:
-        if name not in _OF_CMAKE or not cache.is_file():
+        if not ((root / value).is_file() and cache.is_file()):
             return ""
         known = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read_text("utf-8", "replace"), re.MULTILINE))
         if os.path.realpath(known.get("CMAKE_HOME_DIRECTORY", "/")) != os.path.realpath(root):
