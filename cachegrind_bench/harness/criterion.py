@@ -1,4 +1,7 @@
-"""Benchmarks of Criterion (Rust), from 0.3 on: `Bencher` starts and ends its `Measurement` around what it measures.
+"""Benchmarks of Criterion (Rust), from 0.3 on: counting stops where `WallTime::end` is entered, or with `iter_custom` `Instant::elapsed`.
+
+It starts where `WallTime::start`, or `Instant::now`, returns: `Bencher` calls them around what it measures. `engine.section_parts`
+finds the parts that count; `engine.jumping_clock` only decides how many iterations are executed.
 
 **What is executed.** With `--profile-time T`, Criterion makes no statistics. It calls the benchmark with 1 iteration, then with 2, 4 and so on,
 until these calls have taken more than a second together (`warm_up` in its routine.rs). If k iterations took E seconds so far, T - E are

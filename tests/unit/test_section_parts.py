@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.harness.engine.loop import Sections
-from cachegrind_bench.harness.engine.section_parts import scaled, timed
+from cachegrind_bench.harness.engine.section_parts import scaled, sections_of
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ProcessCost
 from cachegrind_bench.valgrind.processes import Accounts
@@ -60,7 +60,7 @@ SHARED = Sections(begin=("after:start",), end=("before:stop",), share=(1, 2), sk
 def test_the_parts_that_count_are(sections: Sections, triggers: str, parts: list[int], number: int) -> None:
     when = {">": "--dump-after=", "<": "--dump-before="}
     heads = [PartHead(Path(), i, when[word[0]] + word[1:]) for i, word in enumerate(triggers.split(), 1)]
-    found = timed(heads, sections)
+    found = sections_of(heads, sections)
     assert [head.part for section in found.sections for head in section] == parts
     if sections is CALLS:
         assert [head.part for section in found.before for head in section] == [9, 11]
@@ -69,7 +69,7 @@ def test_the_parts_that_count_are(sections: Sections, triggers: str, parts: list
 
 def test_what_happened_is_noted_by_its_first_letters() -> None:
     heads = [PartHead(Path(), 1, "--dump-after=now"), PartHead(Path(), 2, "--dump-before=elapsed")]
-    assert timed([*heads, PartHead(Path(), 3, "--dump-before=fork"), *heads], PAIRS).order == "bebe"
+    assert sections_of([*heads, PartHead(Path(), 3, "--dump-before=fork"), *heads], PAIRS).order == "bebe"
 
 
 def test_counts_are_those_of_a_thousand_iterations_and_add_up() -> None:

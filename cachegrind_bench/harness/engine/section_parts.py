@@ -63,7 +63,7 @@ def section_accounts(
         other = sections.other
         if other is not None and _begins(other, heads) and not _begins(sections, heads):  # no process that it started
             sections = other
-        found = timed(heads, sections)
+        found = sections_of(heads, sections)
         number, order = number + len(found.sections), order + found.order
         code = read_code(out, files[0].pid)
         for into, heads_of in ((counted, found.sections), (before, found.before if sections.differs else ())):
@@ -88,7 +88,7 @@ class _Sum:
         self.graphs: list[CallGraph] = []
 
 
-class Timed(msgspec.Struct, kw_only=True):
+class Shared(msgspec.Struct, kw_only=True):
     """The parts of each section that counts, and of those `before` the last reset, and what happened, by first letters."""
 
     sections: list[list[PartHead]] = msgspec.field(default_factory=list[list[PartHead]])
@@ -96,10 +96,10 @@ class Timed(msgspec.Struct, kw_only=True):
     order: str = ""
 
 
-def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
+def sections_of(heads: Iterable[PartHead], sections: Sections) -> Shared:
     """Return the parts of one process that belong to sections, given in their order; none if they cannot be shared out."""
     places = {name: triggers(getattr(sections, name)) for name in ("begin", "end", "finish", "reset", "settle")}
-    found, finished = Timed(), False
+    found, finished = Shared(), False
     current: list[PartHead] | None = None  # what belongs to the section that has begun
     settled = True
     for head in heads:

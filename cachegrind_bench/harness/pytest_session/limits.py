@@ -1,4 +1,6 @@
-"""Ends benchmarks that take too long: a thread of the pytest that was called watches the measured processes.
+"""Ends single benchmarks of pytest that take too long: a thread of the pytest that was called watches the measured processes.
+
+Whole executions, as of `cg-bench run -- COMMAND`, are ended by `hermetic.launcher`.
 
 Only the process of that benchmark ends, with all that it has started; the others of its file are measured all the same.
 No process is sent a signal that is not at work, and below this one: the system gives numbers of processes out again.
