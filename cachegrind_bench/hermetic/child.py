@@ -11,7 +11,7 @@ import socket
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.hermetic.neighbours import Level, levels_of
-from cachegrind_bench.hermetic.program import become
+from cachegrind_bench.hermetic.program import FAILED, READY, become
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ class Child(NamedTuple):
         """Return why the exec failed, None if it succeeded; to be called when the link can be read."""
         data = self.link.recv(1 << 12)
         self.link.close()
-        return marshal.loads(data)[0] if data else None
+        return marshal.loads(data)[1] if data else None
 
 
 def start_child(execution: Execution, *, pinned: bool, reap: Callable[[], object]) -> Child:
@@ -61,14 +61,14 @@ def start_child(execution: Execution, *, pinned: bool, reap: Callable[[], object
             become(execution, theirs, levels, pinned=pinned)
         theirs.close()
         data, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 2)
-        message: str | list[str] | dict[str, str] = marshal.loads(data) if data else [_ENDED]
-        if isinstance(message, list):  # no such input file or working directory
-            return Child(pid, ours, execution, {}, failure=message[0])
-        if isinstance(message, dict):
+        kind, said = marshal.loads(data or marshal.dumps((FAILED, _ENDED)))
+        if kind == FAILED:  # no such input file or working directory
+            return Child(pid, ours, execution, {}, failure=said)
+        if kind == READY:
             base = descriptors.pop(0) if execution.places else None
-            unsealed = message if execution.places else {**message, "place": why}
+            unsealed = said if execution.places else {**said, "place": why}
             listener = descriptors[0] if descriptors else None
             return Child(pid, ours, execution, unsealed, levels, base, listener)
         reap()
         ours.close()
-        why, execution = message, execution._replace(placed=None, places=())
+        why, execution = said, execution._replace(placed=None, places=())

@@ -80,7 +80,6 @@ class Execution(NamedTuple):
     sealed: bool = True  # False: executed as it is, and only ended with all that it starts
     cpu: int | None = None
     layout: int = 0  # see hermetic.environment
-    padding: bool = True
     plugin: str | None = None  # the folder of our package, where it is imported
     keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
     checkout: Checkout | None = None  # where a worktree of it is measured

@@ -116,7 +116,7 @@ class _Launch:
             self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.execution.stdin)), os.getpid())
         started_ns = time.monotonic_ns()
         child = start_child(self.execution, pinned=self.scheduling.pinned, reap=lambda: self._reap(block=True))
-        self.program, self.execution, seal = child.pid, child.execution, child.unsealed
+        self.program, self.execution, unsealed = child.pid, child.execution, child.unsealed
         failure = child.failure or self._attach(child)
         timed_out, leftover = False, 0
         if failure is None:
@@ -127,7 +127,7 @@ class _Launch:
         else:
             self.end_tree()
         if self.scheduling.why is not None:
-            seal["scheduling"] = self.scheduling.why
+            unsealed["scheduling"] = self.scheduling.why
         supervisor, recorder = self.supervisor, self.recorder
         if recorder is not None and supervisor is None:
             recorder.notes.give_up("its system calls cannot be followed here")
@@ -140,7 +140,7 @@ class _Launch:
             timed_out=timed_out,
             leftover=leftover,
             wall_ns=(self.ended_ns or time.monotonic_ns()) - started_ns,
-            unsealed=seal if supervisor is None else {**supervisor.failures, **seal},
+            unsealed=unsealed if supervisor is None else {**supervisor.failures, **unsealed},
             images=images,
             placed=bool(self.execution.places),
             wrote_beside=wrote_beside,
@@ -197,7 +197,7 @@ class _Launch:
                     running = running and (signal.SIGCHLD not in os.read(wakeup, 4096) or self._reap())
                 elif self.scheduling.claim is not None and descriptor == self.scheduling.claim.fileno():
                     self.scheduling.meet()
-                else:
+                elif descriptor == 0:
                     self.leave()
             self.scheduling.look()
             if not running:

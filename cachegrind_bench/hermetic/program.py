@@ -22,6 +22,8 @@ from cachegrind_bench.hermetic.syscall_filter import install_filter, traps
 
 _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
 _MOST_ENTRIES = 64
+# What the child says first of each message: constant paths are refused, it is ready for the exec, or that has failed.
+REFUSED, READY, FAILED = "refused", "ready", "failed"
 
 
 def become(execution: Execution, ours: socket.socket, levels: tuple[Level, ...], *, pinned: bool) -> None:
@@ -29,7 +31,7 @@ def become(execution: Execution, ours: socket.socket, levels: tuple[Level, ...],
 
     With its first message go the folder that covers /mnt, if the execution has `places`, and the listener, if there is one.
     """
-    seal: dict[str, str] = {}
+    unsealed: dict[str, str] = {}
     sent: list[int] = []
     command = execution.placed or Placed(execution.argv, execution.variables, execution.cwd)
     try:
@@ -42,7 +44,7 @@ def become(execution: Execution, ours: socket.socket, levels: tuple[Level, ...],
             try:
                 sent.append(_mount_at(execution.places, levels))
             except OSError as error:  # say why and end, as this process is of no more use
-                ours.sendall(marshal.dumps(error.strerror or str(error)))
+                ours.sendall(marshal.dumps((REFUSED, error.strerror or str(error))))
                 os._exit(127)
         kernel.end_with_parent()
         os.setsid()
@@ -53,16 +55,17 @@ def become(execution: Execution, ours: socket.socket, levels: tuple[Level, ...],
             os.dup2(os.open(execution.stdout, os.O_WRONLY | os.O_NOCTTY), 1)
         os.chdir(command.cwd)
         if execution.sealed:
-            _pin(execution, seal, pinned=pinned)
-            listener = _install(execution, seal)
+            _pin(execution, unsealed, pinned=pinned)
+            listener = _install(execution, unsealed)
             sent += [] if listener is None else [listener]
-        socket.send_fds(ours, [marshal.dumps(seal)], sent)
+        socket.send_fds(ours, [marshal.dumps((READY, unsealed))], sent)
         for descriptor in sent:
             os.close(descriptor)
         os.execve(command.argv[0], command.argv, command.variables)
     except BaseException as error:  # noqa: BLE001 - a child must not run on as a second launcher
         try:
-            ours.sendall(marshal.dumps([_reason(error, command) if isinstance(error, OSError) else repr(error)]))
+            why = _reason(error, command) if isinstance(error, OSError) else repr(error)
+            ours.sendall(marshal.dumps((FAILED, why)))
         finally:
             os._exit(127)
 
@@ -75,21 +78,21 @@ def _reason(error: OSError, command: Placed) -> str:
     return text if error.filename in (None, command.argv[0]) else f"{error.filename}: {text}"
 
 
-def _pin(execution: Execution, seal: dict[str, str], *, pinned: bool) -> None:
+def _pin(execution: Execution, unsealed: dict[str, str], *, pinned: bool) -> None:
     """Fix what differs from run to run: the CPU, who runs next on it, addresses, limits."""
     if (cpu := execution.cpu) is not None:
-        _seal("cpu", seal, lambda: os.sched_setaffinity(0, {cpu}))
-    _seal("scheduling", seal, lambda: become_program(pinned=pinned and "cpu" not in seal))
+        _seal("cpu", unsealed, lambda: os.sched_setaffinity(0, {cpu}))
+    _seal("scheduling", unsealed, lambda: become_program(pinned=pinned and "cpu" not in unsealed))
     if execution.aslr_off:
-        _seal("aslr", seal, kernel.disable_aslr)
-    _seal("limits", seal, _set_limits)
+        _seal("aslr", unsealed, kernel.disable_aslr)
+    _seal("limits", unsealed, _set_limits)
 
 
-def _seal(part: str, seal: dict[str, str], action: Callable[[], object]) -> None:
+def _seal(part: str, unsealed: dict[str, str], action: Callable[[], object]) -> None:
     try:
         action()
     except (OSError, ValueError) as error:
-        seal[part] = getattr(error, "strerror", None) or str(error)
+        unsealed[part] = getattr(error, "strerror", None) or str(error)
 
 
 def _set_limits() -> None:
@@ -103,10 +106,10 @@ def _set_limits() -> None:
         resource.setrlimit(name, (wanted, hard))
 
 
-def _install(execution: Execution, seal: dict[str, str]) -> int | None:
+def _install(execution: Execution, unsealed: dict[str, str]) -> int | None:
     table = kernel.architecture()
     if table is None:
-        seal["randomness"] = f"no table of system calls for {os.uname().machine}"
+        unsealed["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None
     followed = traps(
         table, clock=execution.clock is not None, files=execution.record_files, moves=bool(execution.places)
@@ -114,7 +117,7 @@ def _install(execution: Execution, seal: dict[str, str]) -> int | None:
     try:
         return install_filter(table, followed)
     except OSError as error:
-        seal["randomness"] = error.strerror or str(error)
+        unsealed["randomness"] = error.strerror or str(error)
         return None
 
 

@@ -23,7 +23,8 @@ _PROGRAM_PRIORITY, _LAUNCHER_PRIORITY = 1, 2
 _REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR)
 _THROTTLE = "/proc/sys/kernel/sched_rt_runtime_us"
 _NAME = "\0cg-bench/{cpu}/{number}"
-_RUNS = 64  # launchers on one CPU that can know of each other; number 0 has it to itself
+_ALONE = 0  # the number of a run that has a CPU to itself
+_RUNS = 64  # launchers on one CPU that can know of each other
 _WAIT_S = 600.0  # waiting costs nothing in all, as the CPU is busy meanwhile, and who shares one has counts that vary
 _LOOK_S, _LOOKS = 5.0, 12
 _ROUNDS = 100
@@ -54,7 +55,8 @@ class Scheduling:
         """
         cpus = [cpu, *sorted(os.sched_getaffinity(0) - {cpu}, reverse=True)]
         end = time.monotonic() + _WAIT_S
-        while not any(self._take(one, alone=alone) for one in cpus):
+        take = self._take_alone if alone else self._share
+        while not any(map(take, cpus)):
             if not patient or _inside_another_run():  # that one has claimed the CPU for us, too
                 return False
             if time.monotonic() >= end or select.select([0], [], [], 0.02)[0]:
@@ -67,19 +69,20 @@ class Scheduling:
                 return False
         return True
 
-    def _take(self, cpu: int, *, alone: bool) -> bool:
-        """Claim this CPU. Where others are, who wants to be alone keeps further ones away, and waits."""
-        first, *others = _names(cpu)
-        if not alone:
-            claim = _bound(others)
-            if claim is None or not _is_free(first):
-                return False
-            self.claim, self.cpu = claim, cpu
-            return True
-        claim = self.claim if self.claim is not None and self.cpu == cpu else _bound([first])
+    def _share(self, cpu: int) -> bool:
+        """Claim this CPU together with others, unless a run has it to itself, or waits for that."""
+        claim = _bound(_names_of_others(cpu))
+        if claim is None or not _is_free(_name(cpu, _ALONE)):
+            return False
+        self.claim, self.cpu = claim, cpu
+        return True
+
+    def _take_alone(self, cpu: int) -> bool:
+        """Claim this CPU for this run alone. Where others are, keep further ones away, and wait."""
+        claim = self.claim if self.claim is not None and self.cpu == cpu else _bound([_name(cpu, _ALONE)])
         if claim is None:
             return False
-        met = any(_tell(claim, name) for name in others)
+        met = any(_tell(claim, name) for name in _names_of_others(cpu))
         if self.claim is None or not met:
             self.claim, self.cpu = claim, cpu
         return not met
@@ -190,8 +193,17 @@ def _policy(thread: int) -> int:
     return os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
 
 
+def _name(cpu: int, number: int) -> str:
+    return _NAME.format(cpu=cpu, number=number)
+
+
 def _names(cpu: int) -> list[str]:
-    return [_NAME.format(cpu=cpu, number=number) for number in range(_RUNS)]
+    return [_name(cpu, number) for number in range(_RUNS)]
+
+
+def _names_of_others(cpu: int) -> list[str]:
+    """Return the names of those who share this CPU."""
+    return [_name(cpu, number) for number in range(_RUNS) if number != _ALONE]
 
 
 def _bound(names: Sequence[str]) -> socket.socket | None:

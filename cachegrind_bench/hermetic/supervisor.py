@@ -12,7 +12,7 @@ import hashlib
 import os
 import struct
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from cachegrind_bench.hermetic import fake_proc
 from cachegrind_bench.hermetic.clock import CALLS, PinnedTime, pinned_time
@@ -231,9 +231,9 @@ class Supervisor:
         if name in self._libraries_by_path:
             self.libraries.add(self._libraries_by_path[name])
         if self._replaced:
-            self._open_copy(ident, thread, name[:-1], flags)
+            self._try_copy(ident, thread, name[:-1], flags)
         if name == fake_proc.MAPS:
-            self._open_maps(ident, thread, address, flags)
+            self._try_maps(ident, thread, address, flags)
         wanted = name in fake_proc.NAMES or name == _CACHE
         if name == _CACHE or fake_proc.mapped_or_searched(name):
             # Only the C library closes it on exec; ldconfig, which prints one of them, does not.
@@ -256,7 +256,7 @@ class Supervisor:
                 self._failed.add(name)
                 self.failures[fake_proc.part_of(name)] = f"{os.fsdecode(name[:-1])}: {error.strerror or error}"
             return
-        self._send(ident, number)
+        self._reply_and_end(ident, number)
 
     def _add_file(self, ident: int, file: int, flags: int) -> int:
         """Put a file into the caller, opened anew, so that every opener reads from the beginning; return its descriptor there."""
@@ -267,7 +267,8 @@ class Supervisor:
         finally:
             os.close(ours)
 
-    def _send(self, ident: int, value: int) -> None:
+    def _reply_and_end(self, ident: int, value: int) -> NoReturn:
+        """Answer, and go no further with this call."""
         self._reply(ident, value=value)
         raise _AlreadySentError
 
@@ -283,31 +284,31 @@ class Supervisor:
         os.write(descriptor, fake_proc.uptime(self._time.uptime_ns(self._processes.of_thread(thread))))
         return descriptor
 
-    def _open_copy(self, ident: int, thread: int, path: bytes, flags: int) -> None:
-        """Hand out a copy of a file of Python's that names folders as the program sees them, if this one does not."""
+    def _try_copy(self, ident: int, thread: int, path: bytes, flags: int) -> None:
+        """Hand out a copy of a file of Python's that names folders as the program sees them; return if this one names none."""
         if not path.startswith(b"/"):
             path = path_of(thread, "cwd") + b"/" + path
         data = rewritten(path, self._places, self._replaced, self._execution.checkout)
         if data is not None:
-            self._hand_out(ident, data, flags)
+            self._hand_out_and_end(ident, data, flags)
 
-    def _open_maps(self, ident: int, thread: int, address: int, flags: int) -> None:
-        """Hand out a list of what a program has in memory without Valgrind's part."""
+    def _try_maps(self, ident: int, thread: int, address: int, flags: int) -> None:
+        """Hand out a list of what a program has in memory without Valgrind's part; return if it is another program."""
         if self._execution.tool is None or executing(thread) != self._execution.tool:
             return
         with open(f"/proc/{thread}/maps", "rb") as file:
             data = fake_proc.maps_without_tool(file.read(), os.fsencode(os.readlink(f"/proc/{thread}/exe")), address)
         if data is not None:
-            self._hand_out(ident, data, flags)
+            self._hand_out_and_end(ident, data, flags)
 
-    def _hand_out(self, ident: int, data: bytes, flags: int) -> None:
+    def _hand_out_and_end(self, ident: int, data: bytes, flags: int) -> NoReturn:
         copy = os.memfd_create("copy", os.MFD_CLOEXEC)
         try:
             os.write(copy, data)
             number = self._add_file(ident, copy, flags)
         finally:
             os.close(copy)
-        self._send(ident, number)
+        self._reply_and_end(ident, number)
 
     def _library_cache(self) -> int:
         with open(fake_proc.CACHE, "rb") as file:

@@ -20,8 +20,6 @@ from cachegrind_bench.errors import FileFormatError, MeasurementError
 from cachegrind_bench.model.metrics import (
     EVENTS,
     EVERY_EVENT,
-    ZERO,
-    Counts,
     FunctionCost,
     LineCost,
     Profile,
@@ -312,8 +310,3 @@ def _image_doubts(tool: Tool, image: Image, own: Sequence[_Piece]) -> list[str]:
     if max(inner + max(0, clones - image.threads), triggers.count(OUTER_FORK)) < image.forks:
         found.append(f"{name} forked in a way that could not be seen, so counts may be in it twice")
     return found
-
-
-def total(processes: Sequence[ProcessCost]) -> Counts:
-    """Add up what the processes cost."""
-    return sum((process.counts for process in processes), ZERO)

@@ -179,8 +179,6 @@ class ValgrindRunner:
         lib = places.seen(str(self.scratch.lib))
         variables = environment.translated(execution.variables, places.seen)
         variables |= {"TMPDIR": places.seen(str(self.scratch.tmp)), "VALGRIND_LIB": lib}
-        if not execution.padding:
-            return variables
         extra, shift = _preload_bytes(variables, lib), layout(execution.layout).stack
         argv = tuple(map(places.seen, execution.argv))
         return environment.pad(variables, argv, places.seen(execution.executable), extra=extra, shift=shift)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import FileFormatError, MeasurementError
-from cachegrind_bench.model.metrics import EVENTS, Counts, LineCost
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, LineCost
 from cachegrind_bench.valgrind.options import Tool
-from cachegrind_bench.valgrind.processes import Accounts, account, total
+from cachegrind_bench.valgrind.processes import Accounts, account
 from tests.unit.samples import VECTOR, image, outcome, times
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def test_one_process_is_exact(tmp_path: Path) -> None:
     cachegrind(tmp_path, "out.7")
     (tmp_path / "log.7").write_text("==7==\n")
     found = accounts(CACHEGRIND, tmp_path, [image(7, "/bin/p")])
-    assert found.profile.counts() == VECTOR == total(found.processes)
+    assert found.profile.counts() == VECTOR == sum((process.counts for process in found.processes), ZERO)
     assert shares(found) == {"/bin/p": 1353}
     assert (found.doubts, found.split_needed) == ((), False)
 
