@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import MeasurementError, PlaceError
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.measure.plan import Plan, Progress
-from cachegrind_bench.measure.run import Executions, measure_whole
+from cachegrind_bench.measure.run import Executions, measure_whole, where_it_can_be
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.valgrind.options import Scope
 from cachegrind_bench.valgrind.runner import Measurement, Runner
@@ -34,18 +34,16 @@ def measured_benchmarks(
     `runner` is that of the session unless given; `how` says how to measure what has no regions. Of a whole program that is to be
     `explained` when its counts are known, calls are recorded too, and a Python profile where it can have one.
     """
-    measured_once = partial(_measured, session=session, runner=runner or session.runner, how=how, explained=explained)
-    try:
-        return measured_once(plan, progress)
-    except PlaceError as error:
-        progress(f"{error.message}: once more, with the project where it is")
-        return measured_once(replace(plan, keep_place=error.message), progress)
+    measured_once = partial(
+        _measured, progress=progress, session=session, runner=runner or session.runner, how=how, explained=explained
+    )
+    return where_it_can_be(plan, progress, measured_once)
 
 
 def _measured(
     plan: Plan,
-    progress: Progress,
     *,
+    progress: Progress,
     session: Session,
     runner: Runner,
     how: Callable[[Executions], Benchmark],

@@ -9,11 +9,12 @@ import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from cachegrind_bench import process
-from cachegrind_bench.errors import CommandFailedError, MeasurementError
+from cachegrind_bench.errors import CommandFailedError, MeasurementError, PlaceError
 from cachegrind_bench.hermetic.execution import SHORT_GRACE_MS, Execution
 from cachegrind_bench.hermetic.launch import Outcome, launch
 from cachegrind_bench.hermetic.scratch import scratch
@@ -27,6 +28,8 @@ from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, Se
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
 from cachegrind_bench.valgrind.runner import Measured, Measurement, Runner
+
+T = TypeVar("T")
 
 RECORDED = "when calls were recorded, "  # how warnings about that execution begin
 _FIRST_SLOT = 700  # of the folder that marks a preparation or clean-up as at work
@@ -66,28 +69,15 @@ class Executions:
         """Execute natively, as often as planned, with these words after those of the command."""
         for number in range(self.plan.warmup):
             self._progress(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
-            self.native = outcome = self._warm_up(words)
+            self.execution, outcome = warmed_up(self.execution, partial(self._warm_up, words))
+            self.native = outcome
             seal_of(self.plan, outcome, self.env)
-            self.execution = warmed_up(self.execution, outcome)
             if starts_processes(outcome):
                 self._tool = Tool.CALLGRIND
 
-    def _warm_up(self, words: Sequence[str]) -> Outcome:
-        execution = self.execution._replace(argv=(*self.execution.argv, *words))
-        try:
-            with self._surrounded():
-                return self.runner.warm_up(execution)
-        except CommandFailedError as error:
-            if not error.elsewhere:
-                raise
-            keep_place = "the command fails at another path"
-            with contextlib.suppress(CommandFailedError), self._surrounded():
-                outcome = self.runner.warm_up(
-                    execution._replace(keep_place=keep_place, quiet=True)
-                )  # if it fails again, it has said why
-                self.execution = self.execution._replace(keep_place=keep_place)
-                return outcome
-            raise
+    def _warm_up(self, words: Sequence[str], execution: Execution) -> Outcome:
+        with self._surrounded():
+            return self.runner.warm_up(execution._replace(argv=(*execution.argv, *words)))
 
     def execute_all(self) -> list[Measurement]:
         """Measure as scheduled, all of what the plan collects as one."""
@@ -190,13 +180,33 @@ def _of(number: int, count: int) -> str:
     return f" {number + 1} of {count}" if count > 1 else ""
 
 
-def warmed_up(execution: Execution, outcome: Outcome) -> Execution:
-    """Return an execution with what a native one has shown."""
+def where_it_can_be(plan: Plan, progress: Progress, measure_plan: Callable[[Plan], T]) -> T:
+    """Measure by this plan, and again with the project where it is if the program cannot be measured at a constant path."""
+    try:
+        return measure_plan(plan)
+    except PlaceError as error:
+        progress(f"{error.message}: once more, with the project where it is")
+        return measure_plan(replace(plan, keep_place=error.message))
+
+
+def warmed_up(execution: Execution, warm_up: Callable[[Execution], Outcome]) -> tuple[Execution, Outcome]:
+    """Execute natively, at its own path if it fails at another; return the execution with what that has shown, and the outcome."""
+    try:
+        outcome = warm_up(execution)
+    except CommandFailedError as error:
+        if not error.elsewhere:
+            raise
+        execution = execution._replace(keep_place="the command fails at another path")
+        try:
+            outcome = warm_up(execution._replace(quiet=True))
+        except CommandFailedError:
+            raise error from None  # which has said why
     # With one thread, nothing chooses which runs next. And processes that wait for each other may do so actively: a pool of
     # Python's once executed 200 million instructions more under SCHED_FIFO.
     threads = not starts_processes(outcome) and any(image.threads for image in outcome.images or ())
     pinned, grace_ms = execution.pin_scheduling or threads, SHORT_GRACE_MS if outcome.leftover else execution.grace_ms
-    return execution._replace(libraries=outcome.libraries, pin_scheduling=pinned, grace_ms=grace_ms)
+    execution = execution._replace(libraries=outcome.libraries, pin_scheduling=pinned, grace_ms=grace_ms)
+    return execution, outcome
 
 
 def starts_processes(outcome: Outcome) -> bool:

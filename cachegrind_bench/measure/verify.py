@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.execution import Execution
+from cachegrind_bench.hermetic.launch import Outcome
 from cachegrind_bench.measure import axes as all_axes
 from cachegrind_bench.measure.axes import AXES, FIRST_CLOCK, Axis, Trial
 from cachegrind_bench.measure.command import option_ignoring_seed
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification, difference
 from cachegrind_bench.measure.plan import Plan, Progress, execution_of
-from cachegrind_bench.measure.run import starts_processes, surrounded, warmed_up
+from cachegrind_bench.measure.run import starts_processes, surrounded, warmed_up, where_it_can_be
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.runner import Measurement, Runner
 
@@ -34,6 +36,10 @@ def verify(plan: Plan, runner: Runner, progress: Progress, *, axes: Sequence[Axi
 
     MeasurementError if the command cannot be measured at all.
     """
+    return where_it_can_be(plan, progress, partial(_verify, runner=runner, progress=progress, axes=axes))
+
+
+def _verify(plan: Plan, *, runner: Runner, progress: Progress, axes: Sequence[Axis]) -> Verification:
     hunt = _Hunt(plan=plan, runner=runner, execution=execution_of(plan))
     others = [axis for axis in axes if axis.key != all_axes.REPEAT]
     progress("verify: warm-up, without Valgrind")
@@ -69,11 +75,13 @@ class _Hunt:
     clock_explains: bool = False
 
     def warm_up(self) -> None:
-        with surrounded(self.plan):
-            outcome = self.runner.warm_up(self.execution)
-        self.execution = warmed_up(self.execution, outcome)
+        self.execution, outcome = warmed_up(self.execution, self._execute_natively)
         if starts_processes(outcome):
             self.tool = Tool.CALLGRIND
+
+    def _execute_natively(self, execution: Execution) -> Outcome:
+        with surrounded(self.plan):
+            return self.runner.warm_up(execution)
 
     def repeat(self, axis: Axis) -> Finding:
         """Measure the plain execution twice, and look for the cause should it differ."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.errors import CommandFailedError, MeasurementError, PlaceError
 from cachegrind_bench.hermetic.execution import SEED, Execution, Image, Output
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Outcome
 from cachegrind_bench.measure import axes as axes_module
@@ -139,6 +139,29 @@ def verdicts(found: Verification) -> dict[str, str]:
 
 
 # --- Differences ---------------------------------------------------------------------------------------------------------
+
+
+class Placed(Fake):
+    """A runner whose program does not bear another path, and fails, or is found unfit, there."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(lambda _execution: BASE)
+        self.error = error
+
+    def warm_up(self, execution: Execution) -> Outcome:
+        if not execution.keep_place:
+            raise self.error
+        return super().warm_up(execution)
+
+
+@pytest.mark.parametrize("error", [CommandFailedError("it fails"), PlaceError("it moves a file")])
+def test_a_command_that_cannot_bear_another_path_is_examined_where_it_is(plan: Plan, error: MeasurementError) -> None:
+    if isinstance(error, CommandFailedError):
+        error.elsewhere = True
+    fake = Placed(error)
+    assert hunt(plan, fake, "repeat").held
+    kept = "the command fails at another path" if isinstance(error, CommandFailedError) else error.message
+    assert {execution.keep_place for execution in fake.executed} == {kept}
 
 
 def test_equal_profiles_are_identical() -> None:
