@@ -1,4 +1,7 @@
-"""cachegrind-bench: exact, repeatable performance numbers from Valgrind's Cachegrind."""
+"""cachegrind-bench: exact, repeatable performance numbers from Valgrind's Cachegrind.
+
+docs/code-map.md says where things are, and where to add some.
+"""
 
 from cachegrind_bench._version import __version__
 

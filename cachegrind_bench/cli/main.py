@@ -1,4 +1,7 @@
-"""The entry point: finds the sub-command, and is the one place that turns exceptions into exit codes."""
+"""The entry point: finds the sub-command, and is the one place that turns exceptions into exit codes.
+
+docs/code-map.md follows commands from here.
+"""
 
 from __future__ import annotations
 
