@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -35,6 +35,7 @@ from cachegrind_bench.vcs.git import top_folder
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
     from cachegrind_bench.measure.session import ValgrindSetup
+    from cachegrind_bench.startup.exchange import Report
 
 _NO_TESTS = 5  # pytest's exit code
 _FILE = re.compile(r"(test|bench).*\.py|.*_(test|bench)\.py")
@@ -165,7 +166,7 @@ class _Followed(Relay):
         self.held_back: Sequence[str] = ()
         self.errors: dict[str, str] = {}  # with advice, by the ids of items
 
-    def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
+    def report(self, item: Item, found: Report, costs: Costs) -> None:
         """Hand on why it was skipped, a failure with its traceback, or a score."""
         ended = Ended(item=item, report=found, costs=costs, outcome=None, failure=None)
         trouble, model = ended.trouble, self._batch.model

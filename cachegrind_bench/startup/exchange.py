@@ -11,7 +11,7 @@ import marshal
 import os
 import struct
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Required, TypeAlias, TypedDict
 
 from cachegrind_bench.startup.os_functions import Real
 
@@ -37,6 +37,32 @@ WARM_UP = 5
 LookUps: TypeAlias = "dict[str, list[str]]"
 # As what a report says which options could not be unpickled, and why.
 LEFT_BEHIND = "cg_bench_left_behind"
+
+
+class Ending(TypedDict, total=False):
+    """How a process ended that did not report: both keys are there, or none."""
+
+    status: int  # what waitpid says of it
+    log: str  # where a signal killed it: what Valgrind said last
+
+
+class Report(Ending, total=False):
+    """What became of a benchmark. Its own process writes this; if that ended before it could, the process above, with an ending."""
+
+    reports: Required[list[dict[str, Any]]]  # pytest's, one for each phase of the test; none if the test could not end
+    text: str  # without reports: the traceback, and what was printed
+    died: str  # why it has no reports, to follow "this benchmark"; with an ending, only if it was stopped for taking too long
+    trouble: str  # why it was not run: put in place of a report that does not come
+    exit: str  # what it called pytest.exit with
+    wall_ms: int  # how long its test took
+    meter: dict[str, Any] | None  # the record of `inner.harness.Meter`; None if nothing was measured
+
+
+class Trouble(Ending, total=False):
+    """Why nothing more comes from a file of tests: its process says so in `text`, or the process above with an ending."""
+
+    text: str
+    at: int  # with an ending: the number of the benchmark at which it ended, -1 for none
 
 
 class Exchange:

@@ -32,6 +32,7 @@ from cachegrind_bench.startup.exchange import (
     FIRST,
     WAITING,
     Exchange,
+    Report,
     put_report,
     take_current,
     take_order,
@@ -75,7 +76,7 @@ def test_what_native_lanes_found_is_put_together(monkeypatch: pytest.MonkeyPatch
             meter = {"look_ups": {item.nodeid: ["get"]}}
             report = {"reports": [{"when": "call", "outcome": outcome}], "meter": meter}
             put_report(lane.exchange.report(FIRST, number), report)
-        put_report(lane.exchange.caches, {"folders": ["/one", f"/of/{lane.items[0].nodeid}"]})
+        put_report(lane.exchange.caches, ["/one", f"/of/{lane.items[0].nodeid}"])
         return Mock(unsealed={"place": "no" if names[-1] in [item.nodeid for item in lane.items] else ""})
 
     monkeypatch.setattr(Workers, "_rehearse", rehearse)
@@ -140,7 +141,7 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(tmp_path: Path, mon
     told: list[Any] = []
 
     class Told(Relay):
-        def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
+        def report(self, item: Item, found: Report, costs: Costs) -> None:
             told.append((item.nodeid, found, costs))
 
     lane = lane_of(tmp_path, ["late"], TimeLimit(None), Told())

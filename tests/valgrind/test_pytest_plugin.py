@@ -78,7 +78,7 @@ def test_counts_do_not_depend_on_which_others_are_measured_in_which_order_or_bes
     for item in first.values():
         assert item["counts"] == dict.fromkeys(item["counts"], 0) or item["profile"]
         assert sum(row[2] for row in item["profile"]) == item["counts"]["Ir"]
-        assert item["key_fields"]["measured"] == "pytest/12"
+        assert item["key_fields"]["measured"] == "pytest/13"
 
 
 @pytest.mark.parametrize(("more", "mark"), [(1, ""), (2, "@pytest.mark.parametrize('n', [1])")])
@@ -165,7 +165,7 @@ def test_other_warm_ups_are_another_kind_of_measurement(project: Project) -> Non
     project.write("def test_int(benchmark): benchmark(int, '7')\n")
     usual, cold = project.measure()["test_int"], project.measure("--cg-bench-warmup=0")["test_int"]
     assert usual["key"] != cold["key"]
-    assert cold["key_fields"]["measured"] == "pytest/12 warmup=0"
+    assert cold["key_fields"]["measured"] == "pytest/13 warmup=0"
 
 
 def test_a_result_with_an_empty_benchmark_can_be_read_and_compared(project: Project, tmp_path: Path) -> None:

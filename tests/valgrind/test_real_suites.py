@@ -39,7 +39,7 @@ def test_counts_are_the_same_in_any_order_together_and_alone(version: str, tmp_p
     first = suites.measure()
     assert set(first) == set(TWENTY)
     assert min(benchmark["counts"]["Ir"] for benchmark in first.values()) > 10_000
-    assert {benchmark["key_fields"]["measured"] for benchmark in first.values()} == {"pytest/12"}
+    assert {benchmark["key_fields"]["measured"] for benchmark in first.values()} == {"pytest/13"}
     choice = CHOICES[version]
     reversed_by_two = suites.measure("--cg-bench-jobs=2", names=choice)
     assert moved({name: first[name] for name in choice}, reversed_by_two) == []

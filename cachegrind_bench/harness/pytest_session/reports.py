@@ -27,7 +27,6 @@ def take_report(path: str) -> Any:
         raise MeasurementError(f"cannot read {path}, which the measured process wrote: {error}") from error
 
 
-def taken(path: str, real: Callable[[str], str]) -> dict[str, Any] | None:
+def taken(path: str, real: Callable[[str], str]) -> Any:
     """Return the report of a measured process with real paths, or None before it has come."""
-    found: dict[str, Any] | None = translated(take_report(path), real)
-    return found
+    return translated(take_report(path), real)

@@ -43,9 +43,10 @@ if TYPE_CHECKING:
     from cachegrind_bench.harness.pytest_session.workers import Place
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.model.call_graph import CallGraph
+    from cachegrind_bench.startup.exchange import Ending, Report
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
-MEASURED = "pytest/12"
+MEASURED = "pytest/13"
 _SPAWNING = ("posix_spawn", "__posix_spawn", "__spawn")  # glibc's, which begins a process as if it were a thread
 
 
@@ -76,7 +77,7 @@ _Pairs = list[tuple[list[Path], ...]]  # the files of each call: of the empty on
 
 def read_costs(
     found: dict[str, Costs | MeasurementError],
-    reports: Mapping[str, Mapping[str, Any]],
+    reports: Mapping[str, Report],
     out: Path,
     settings: Settings,
     paths: Translation = NOWHERE,
@@ -86,10 +87,10 @@ def read_costs(
     `paths` are those that the measured process sees; when it has ended, its files have the real ones.
     """
     for nodeid, report in reports.items():
-        if nodeid not in found and report.get("meter"):
+        if nodeid not in found and (meter := report.get("meter")):
             try:
                 with reading_out_files():
-                    layouts = zip(parts_of(out, report["meter"]), report["meter"]["layouts"], strict=True)
+                    layouts = zip(parts_of(out, meter), meter["layouts"], strict=True)
                     found[nodeid] = tuple(_cost_of(one, settings, paths, settled=tried[-1]) for one, tried in layouts)
             except MeasurementError as error:
                 found.setdefault(nodeid, error)  # another thread may have read it meanwhile
@@ -170,7 +171,7 @@ class Ended:
     """One benchmark that was begun: its report, its costs by memory layout, and its process's outcome, or why that failed."""
 
     item: Item
-    report: Mapping[str, Any]
+    report: Report
     costs: Costs | MeasurementError
     outcome: Outcome | None
     failure: str | None
@@ -203,7 +204,7 @@ def _why_skipped(report: Mapping[str, Any]) -> str:
 _OWN_FOLDER = f"{Path(__file__).parents[2]}{os.sep}"
 
 
-def traceback_of(report: Mapping[str, Any]) -> str:
+def traceback_of(report: Report) -> str:
     """Return the lines that pytest shows of a test that failed, with what it printed."""
     found: list[str] = []
     failed = (part for part in report["reports"] if part["outcome"] == "failed")
@@ -338,20 +339,20 @@ def _warnings(cost: Cost, unmeasured: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def failure_text(found: Mapping[str, Any]) -> str | None:
+def failure_text(found: Report) -> str | None:
     """Return why a benchmark has no reports of its own."""
-    if found.get("died"):
-        return f"cg-bench: this benchmark {found['died']}"
+    if died := found.get("died"):
+        return f"cg-bench: this benchmark {died}"
     if "status" in found:
         return f"cg-bench: the process of this benchmark {ending(found)}"
-    if found.get("trouble"):
-        return f"cg-bench: this benchmark was not run: {found['trouble']}"
+    if trouble := found.get("trouble"):
+        return f"cg-bench: this benchmark was not run: {trouble}"
     return None
 
 
-def ending(found: Mapping[str, Any]) -> str:
+def ending(found: Ending) -> str:
     """Return in words how a process ended, from what waitpid says and Valgrind's log."""
-    status: int = found.get("status", 0)
+    status = found.get("status", 0)
     if not os.WIFSIGNALED(status):
         return f"ended with exit status {os.WEXITSTATUS(status)}"
     number = os.WTERMSIG(status)

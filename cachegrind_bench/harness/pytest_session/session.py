@@ -47,7 +47,7 @@ from cachegrind_bench.startup.exchange import (
 if TYPE_CHECKING:
     from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
     from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.startup.exchange import LookUps
+    from cachegrind_bench.startup.exchange import LookUps, Report, Trouble
     from cachegrind_bench.valgrind.options import Collect
 
 # Simulated calls of each try; after the last one, counts that do not agree are taken all the same. The first call fills the
@@ -61,7 +61,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 class Relay:
     """Who follows the benchmarks: pytest, or a suite."""
 
-    def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
+    def report(self, item: Item, found: Report, costs: Costs) -> None:
         """One has ended, and reports this; what it cost, if that is known already."""
 
     def stopped(self) -> bool:
@@ -282,7 +282,7 @@ class Lane(Worker):
         self._waiting = dict(self._items)
         self._paths = NOWHERE
         self._gate: int | None = None
-        self._reports: dict[str, dict[str, Any]] = {}
+        self._reports: dict[str, Report] = {}
         self._costs: dict[str, Costs | MeasurementError] = {}
 
     def order(
@@ -318,8 +318,8 @@ class Lane(Worker):
 
     def caches(self) -> list[str]:
         """Return where the measured process looked for compiled modules before its first file of tests."""
-        found: list[str] = (taken(self.exchange.caches, self._paths.real) or {}).get("folders", [])
-        return found
+        folders: list[str] | None = taken(self.exchange.caches, self._paths.real)
+        return folders or []
 
     def is_older_than(self, folders: Sequence[str]) -> bool:
         """Return whether anything has come to any of these folders, or gone, since the orders were written."""
@@ -344,7 +344,7 @@ class Lane(Worker):
     def look_ups(self) -> dict[str, LookUps]:
         """Return what benchmarks look up in types, where they were run without Valgrind."""
         reports = self.all_reports().items()
-        return {nodeid: report["meter"].get("look_ups", {}) for nodeid, report in reports if report.get("meter")}
+        return {nodeid: meter.get("look_ups", {}) for nodeid, report in reports if (meter := report.get("meter"))}
 
     def late(self) -> set[str]:
         """Return the benchmarks that took too long: they would do so wherever the project is."""
@@ -388,18 +388,19 @@ class Lane(Worker):
         text = failure_text(found) if found is not None else None
         return text.removeprefix("cg-bench: ") if text else "its test failed in the run that measures it"
 
-    def _report(self, number: int, index: int) -> dict[str, Any] | None:
+    def _report(self, number: int, index: int) -> Report | None:
         """Return what a benchmark reported; of one that was stopped, why."""
-        found = taken(self.exchange.report(number, index), self._paths.real)
+        found: Report | None = taken(self.exchange.report(number, index), self._paths.real)
+        # With an ending, its process ended before it could report: perhaps because it was stopped.
         if found and "status" in found and (why := self._limit.why(self.exchange, number, index)):
             found["died"] = why
         return found
 
-    def _lost(self, number: int, said: bytearray, *, over: bool) -> dict[str, Any] | None:
+    def _lost(self, number: int, said: bytearray, *, over: bool) -> Report | None:
         """Return what to report of a benchmark that nothing came of; None if it was not to begin any more."""
         if self._relay.stopped():
             return None
-        trouble = taken(self.exchange.trouble(number), self._paths.real)
+        trouble: Trouble | None = taken(self.exchange.trouble(number), self._paths.real)
         late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
         current = take_current(self.exchange.current)
         index = trouble.get("at", -1) if trouble else current[2] if current and current[1] == number else -1
@@ -415,9 +416,9 @@ class Lane(Worker):
             if isinstance(error, CommandTimeoutError):
                 text = "the measured process took longer than all of its benchmarks may, and was stopped"
             text = text or f"the measured process ended early; it said:\n{said.decode('utf-8', 'backslashreplace')}"
-        return {"reports": [], "died": None, "trouble": text}
+        return {"reports": [], "trouble": text}
 
-    def all_reports(self) -> dict[str, dict[str, Any]]:
+    def all_reports(self) -> dict[str, Report]:
         """Return all reports that there are, whether or not pytest has them yet; any thread may ask."""
         found = ((item.nodeid, self._report(*place)) for place, item in self._items.items())
         return {nodeid: report for nodeid, report in found if report is not None}

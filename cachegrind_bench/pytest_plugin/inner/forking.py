@@ -19,7 +19,7 @@ from typing import Any, Self
 from cachegrind_bench.pytest_plugin.cpython.bytecode import forget_specialised, keep_specialised
 from cachegrind_bench.pytest_plugin.cpython.verified import IS_VERIFIED
 from cachegrind_bench.startup.dumps import last_log
-from cachegrind_bench.startup.exchange import FIRST, WAITING, Exchange, put_current, take_order
+from cachegrind_bench.startup.exchange import FIRST, WAITING, Ending, Exchange, put_current, take_order
 from cachegrind_bench.startup.os_functions import Real
 
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
@@ -50,8 +50,8 @@ def wait_for_orders(exchange: Exchange) -> None:
     Real.close(gate)
 
 
-def how_it_ended(pid: int, status: int, out: str) -> dict[str, Any]:
-    """Return what waitpid says of a process, and where a signal killed it, what Valgrind said last."""
+def how_it_ended(pid: int, status: int, out: str) -> Ending:
+    """Return how a process ended, of which waitpid says this."""
     return {"status": status, "log": last_log(out, pid) if os.WIFSIGNALED(status) else ""}
 
 

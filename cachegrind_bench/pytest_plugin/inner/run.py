@@ -32,7 +32,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_fo
 from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
 from cachegrind_bench.startup import removal
 from cachegrind_bench.startup.dumps import keep
-from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, put_report, take_order
+from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, Report, put_report, take_order
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
 
@@ -171,7 +171,7 @@ class Inner:
             empty_folder(self._tmp, self._kept)
             put_report(self._exchange.report(self._number, index), done)
 
-    def _run(self, item: pytest.Item) -> dict[str, Any]:
+    def _run(self, item: pytest.Item) -> Report:
         """Run this test, and return what became of it."""
         seed_all()  # a fork leaves random bytes of the process in the generator
         self._captured()  # what one that died before may have left
@@ -184,11 +184,11 @@ class Inner:
                 report["duration"] = took / 1e9
         return {"reports": self._reports, "wall_ms": took // 1_000_000, "meter": self._meter.record}
 
-    def _death(self, item: pytest.Item, error: BaseException) -> dict[str, Any]:
+    def _death(self, item: pytest.Item, error: BaseException) -> Report:
         """Return what to report of a test after which pytest itself ends, by this error."""
         parts = ["".join(traceback.format_exception(error))]
         parts += [f"Captured {name} {when}:\n{text}" for when, name, text in item._report_sections]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        found: dict[str, Any] = {"reports": [], "text": "\n".join([*parts, self._captured()])}
+        found: Report = {"reports": [], "text": "\n".join([*parts, self._captured()])}
         if isinstance(error, pytest.exit.Exception):
             return {**found, "died": f"called pytest.exit: {error}", "exit": str(error) or "pytest.exit"}
         return {**found, "died": f"ended pytest inside Valgrind by {type(error).__name__}"}

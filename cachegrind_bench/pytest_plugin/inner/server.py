@@ -32,7 +32,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import (
 )
 from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
-from cachegrind_bench.startup.exchange import Exchange, put_report, take_current
+from cachegrind_bench.startup.exchange import Ending, Exchange, put_report, take_current
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
 
@@ -47,7 +47,7 @@ def main(orders: dict[str, Any]) -> None:
     requests = Requests()
     meter = Meter(requests, out, orders["warm_up"], orders["batches"], orders["layouts"])
     if not requests.running_on_valgrind():
-        put_report(exchange.caches, {"folders": _caches()})
+        put_report(exchange.caches, _caches())
     flush()
     wait_for_orders(exchange)
     at_work(exchange)
@@ -80,12 +80,12 @@ def _file(exchange: Exchange, number: int, meter: Meter) -> None:
         put_report(exchange.trouble(number), {"text": text})
 
 
-def _bury(exchange: Exchange, number: int, report: dict[str, Any]) -> None:
+def _bury(exchange: Exchange, number: int, ending: Ending) -> None:
     """Report for a file whose process ended before it could, and at which benchmark; remove what it made."""
     from cachegrind_bench.pytest_plugin.inner.run import empty_folder
 
     now = take_current(exchange.current)
-    put_report(exchange.trouble(number), {**report, "at": now[2] if now and now[1] == number else -1})
+    put_report(exchange.trouble(number), {**ending, "at": now[2] if now and now[1] == number else -1})
     empty_folder(os.environ["TMPDIR"])
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.harness.pytest_session.results import Costs
     from cachegrind_bench.measure.session import ValgrindSetup
+    from cachegrind_bench.startup.exchange import Report
 
 _LOG_COLUMNS = 100
 _MOST_VERBOSE = 3  # -vvv
@@ -99,7 +100,7 @@ class _Relay(Relay):
         self._session, self._hidden = session, hidden
         self._items = {item.nodeid: item for item in session.items}
 
-    def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
+    def report(self, item: Item, found: Report, costs: Costs) -> None:
         """Report to pytest."""
         del costs
         report(self._items[item.nodeid], found, self._hidden)

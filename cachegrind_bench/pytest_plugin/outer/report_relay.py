@@ -6,12 +6,15 @@ With -s, what was printed there is shown on pytest's own streams, whatever these
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cachegrind_bench.harness.pytest_session.results import failure_text
 from cachegrind_bench.valgrind.failures import spoken_of
+
+if TYPE_CHECKING:
+    from cachegrind_bench.startup.exchange import Report
 
 
 def show(stream: Any, text: str) -> None:
@@ -31,7 +34,7 @@ def show_bytes(stream: Any, data: bytes) -> None:
         raw.write(data)
 
 
-def report(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = ()) -> None:
+def report(item: pytest.Item, found: Report, held_back: Sequence[str] = ()) -> None:
     """Report one benchmark to pytest: its own reports or, where it died, one that says so.
 
     A failure that speaks of a variable that was held back gets a hint. A call of pytest.exit ends this pytest as well.
@@ -50,8 +53,8 @@ def report(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = 
         _add_hint(died, held_back)
         hook.pytest_runtest_logreport(report=died)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    if found.get("exit"):
-        item.session.shouldstop = found["exit"]
+    if why := found.get("exit"):
+        item.session.shouldstop = why
 
 
 def _add_hint(report: pytest.TestReport, held_back: Sequence[str]) -> None:
