@@ -6,10 +6,10 @@ For the measured process, which only wants to know whether two calls cost the sa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import count, islice, zip_longest
-from typing import Any, Final
+from typing import Final
 
 from cachegrind_bench.startup.os_functions import Real
 
@@ -71,11 +71,9 @@ def write_rehearsed(path: str) -> None:
         file.write(b"desc: Trigger: Client Request: %s\ntotals: 3 2 1\n" % END)
 
 
-def keep(out: str, record: dict[str, Any] | None, name: str) -> None:
-    """Give the parts of a meter's processes names of their own, and remove all others: a later process may get their number."""
-    own = tuple(of_process(tried[0]) for tried in (record or {}).get("layouts", ()))
-    if own and record:
-        record["name"] = name
+def keep(out: str, name: str, pids: Iterable[int]) -> None:
+    """Rename the parts of these processes, by a benchmark's name, and remove all others: a later process may get their number."""
+    own = tuple(map(of_process, pids))
     with suppress(OSError):
         for part in Real.listdir(out):
             if not part.startswith(_PARTS) or part.count(".") <= _DOTS_OF_WHOLE:

@@ -46,6 +46,23 @@ class Ending(TypedDict, total=False):
     log: str  # where a signal killed it: what Valgrind said last
 
 
+class Layout(TypedDict):
+    """The calls that count in one memory layout."""
+
+    pid: int  # of the process that called
+    after: int  # the number of the last part that it had written before
+    calls: int  # how many
+    settled: bool  # whether the last ones agree
+
+
+class Measured(TypedDict):
+    """What was measured of a benchmark."""
+
+    name: str  # by which its parts are kept
+    look_ups: LookUps  # none under Valgrind
+    layouts: list[Layout]  # none without Valgrind
+
+
 class Report(Ending, total=False):
     """What became of a benchmark. Its own process writes this; if that ended before it could, the process above, with an ending."""
 
@@ -55,7 +72,7 @@ class Report(Ending, total=False):
     trouble: str  # why it was not run: put in place of a report that does not come
     exit: str  # what it called pytest.exit with
     wall_ms: int  # how long its test took
-    meter: dict[str, Any] | None  # the record of `inner.harness.Meter`; None if nothing was measured
+    meter: Measured | None  # None if nothing was
 
 
 class Trouble(Ending, total=False):

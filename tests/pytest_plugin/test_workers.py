@@ -32,6 +32,8 @@ from cachegrind_bench.startup.exchange import (
     FIRST,
     WAITING,
     Exchange,
+    Layout,
+    Measured,
     Report,
     put_report,
     take_current,
@@ -240,10 +242,8 @@ def test_a_profile_that_is_missing_says_why(tmp_path: Path) -> None:
 def test_what_is_kept_of_a_process_is_not_lost_to_the_next_one_of_its_number(tmp_path: Path) -> None:
     for name in ("out.7.1", "out.7.2", "out.8.1", "out.77.1", "out.7", "log.7"):
         (tmp_path / name).write_text(name)
-    record: dict[str, Any] = {"layouts": [(7, 0, 2, False), (8, 0, 2, True)]}
-    dumps.keep(str(tmp_path), record, "10000.10000")
-    assert record["name"] == "10000.10000"
-    dumps.keep(str(tmp_path), None, "10000.10001")  # of a benchmark that measured nothing
+    dumps.keep(str(tmp_path), "10000.10000", (7, 8))
+    dumps.keep(str(tmp_path), "10000.10001", ())  # of a benchmark that measured nothing
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "kept.10000.10000.out.7.1",
         "kept.10000.10000.out.7.2",
@@ -254,15 +254,15 @@ def test_what_is_kept_of_a_process_is_not_lost_to_the_next_one_of_its_number(tmp
 
 
 def test_a_call_of_which_a_part_is_cut_or_missing_cannot_be_read(tmp_path: Path) -> None:
-    meter = {"name": "1.2", "layouts": [(7, 0, 3, False)]}
+    measured = Measured(name="1.2", look_ups={}, layouts=[Layout(pid=7, after=0, calls=3, settled=False)])
     for number, word in enumerate([dumps.BEGIN, dumps.END] * 6, 1):
         (tmp_path / f"kept.1.2.out.7.{number}").write_bytes(b"desc: " + word + b"\n\ntotals: 5 1 1\n")
-    assert [len(calls) for calls in parts_of(tmp_path, meter)] == [2]
+    assert [len(calls) for calls in parts_of(tmp_path, measured)] == [2]
     last = tmp_path / "kept.1.2.out.7.12"
     for damage in (lambda: last.write_bytes(b"desc: "), last.unlink):
         damage()
         with pytest.raises(MeasurementError, match="is the disk full"):
-            parts_of(tmp_path, meter)
+            parts_of(tmp_path, measured)
 
 
 def test_out_files_that_were_read_and_removed_need_no_real_paths(

@@ -6,9 +6,9 @@ Scores and counts never come from them. Each benchmark is warmed up and called a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.harness.pytest_session.request import Item, Python
+    from cachegrind_bench.startup.exchange import Measured
     from cachegrind_bench.valgrind.perf_map import Trampolines
 
 # One call shows which functions took part in it; it is the kind of call that was counted before.
@@ -69,8 +70,8 @@ def with_python_profiles(
 
         def read(lane: Lane, out: Path, trampolines: Callable[[int], Trampolines]) -> None:
             for nodeid, report in lane.all_reports().items():
-                if meter := report.get("meter"):
-                    found[nodeid] = _seen(meter, out, trampolines, depth)
+                if measured := report.get("meter"):
+                    found[nodeid] = _seen(measured, out, trampolines, depth)
 
         with serving(one, some, _PROFILED, read=read, collect=collect) as lanes:
             for lane in lanes:
@@ -108,17 +109,15 @@ def _profiled(benchmark: Benchmark, seen: _Seen | CgBenchError, places: Places) 
     return replace(benchmark, warnings=(*benchmark.warnings, note))
 
 
-def _seen(
-    meter: Mapping[str, Any], out: Path, trampolines: Callable[[int], Trampolines], depth: int
-) -> _Seen | CgBenchError:
-    """Read the call in a meter's record."""
+def _seen(measured: Measured, out: Path, trampolines: Callable[[int], Trampolines], depth: int) -> _Seen | CgBenchError:
+    """Read the call of a benchmark that was measured for this."""
     try:
         with reading_out_files():
-            ((pair,),) = parts_of(out, meter)
+            ((pair,),) = parts_of(out, measured)
             empty, body = (PathReader(depth=depth, hide=_is_harness) for _ in range(2))
             for reader, files in zip((empty, body), pair, strict=True):
                 for file in files:
-                    reader.read(file, trampolines(meter["layouts"][0][0]))
+                    reader.read(file, trampolines(measured["layouts"][0]["pid"]))
             return _Seen(_without(body.profile(), empty.profile()), body.stubs)
     except CgBenchError as error:
         return error

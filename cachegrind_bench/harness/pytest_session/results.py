@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.harness.pytest_session.workers import Place
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.model.call_graph import CallGraph
-    from cachegrind_bench.startup.exchange import Ending, Report
+    from cachegrind_bench.startup.exchange import Ending, Measured, Report
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
 MEASURED = "pytest/13"
@@ -87,11 +87,13 @@ def read_costs(
     `paths` are those that the measured process sees; when it has ended, its files have the real ones.
     """
     for nodeid, report in reports.items():
-        if nodeid not in found and (meter := report.get("meter")):
+        if nodeid not in found and (measured := report.get("meter")):
             try:
                 with reading_out_files():
-                    layouts = zip(parts_of(out, meter), meter["layouts"], strict=True)
-                    found[nodeid] = tuple(_cost_of(one, settings, paths, settled=tried[-1]) for one, tried in layouts)
+                    layouts = zip(parts_of(out, measured), measured["layouts"], strict=True)
+                    found[nodeid] = tuple(
+                        _cost_of(one, settings, paths, settled=layout["settled"]) for one, layout in layouts
+                    )
             except MeasurementError as error:
                 found.setdefault(nodeid, error)  # another thread may have read it meanwhile
 
@@ -138,18 +140,18 @@ def middle(costs: Costs, model: CostModel) -> Cost:
     return sorted(costs, key=lambda cost: model.score(cost.profile.counts()))[(len(costs) - 1) // 2]
 
 
-def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
-    """Return the files of the calls that count, for each layout in a meter's record. MeasurementError if some are missing."""
+def parts_of(out: Path, measured: Measured) -> list[_Pairs]:
+    """Return the files of the calls that count, for each memory layout. MeasurementError if some are missing."""
     found: list[_Pairs] = []
-    for pid, after, made, settled in meter["layouts"]:
-        prefix = dumps.kept_as(meter["name"], pid)
+    for layout in measured["layouts"]:
+        prefix, made = dumps.kept_as(measured["name"], layout["pid"]), layout["calls"]
         try:
-            calls = dumps.calls(str(out), prefix, after, made)
+            calls = dumps.calls(str(out), prefix, layout["after"], made)
         except ValueError:  # a part was cut
             calls = []
         if len(calls) < made:
             raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
-        last = calls[-1:] if settled else calls[1:]
+        last = calls[-1:] if layout["settled"] else calls[1:]
         found.append([tuple([out / f"{prefix}{number}" for number in one[0]] for one in call) for call in last])
     return found
 

@@ -344,7 +344,7 @@ class Lane(Worker):
     def look_ups(self) -> dict[str, LookUps]:
         """Return what benchmarks look up in types, where they were run without Valgrind."""
         reports = self.all_reports().items()
-        return {nodeid: meter.get("look_ups", {}) for nodeid, report in reports if (meter := report.get("meter"))}
+        return {name: measured["look_ups"] for name, report in reports if (measured := report.get("meter"))}
 
     def late(self) -> set[str]:
         """Return the benchmarks that took too long: they would do so wherever the project is."""

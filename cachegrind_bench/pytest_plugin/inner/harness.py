@@ -17,7 +17,7 @@ from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from cachegrind_bench.pytest_plugin.cpython.bytecode import executed, forget_specialised, keep_specialised, restoring
 from cachegrind_bench.pytest_plugin.cpython.direct_calls import direct
@@ -40,7 +40,7 @@ from cachegrind_bench.region.requests import (
     Requests,
 )
 from cachegrind_bench.startup import dumps
-from cachegrind_bench.startup.exchange import LookUps
+from cachegrind_bench.startup.exchange import Layout, LookUps, Measured
 from cachegrind_bench.startup.import_finder import give_back
 from cachegrind_bench.startup.os_functions import Real
 
@@ -116,8 +116,13 @@ def _has_threads() -> bool:
     return Real.stat("/proc/self/task").st_nlink > _LINKS_OF_ONE_TASK
 
 
-# Of one memory layout: the process, the last part that it had written before, how many calls it counted, and _OPEN, _AGREE or _SWING.
-_Tried = tuple[int, int, int, int]
+class _Tried(NamedTuple):
+    """Of one memory layout what `exchange.Layout` has, and _OPEN, _AGREE or _SWING."""
+
+    pid: int
+    after: int
+    calls: int
+    known: int
 
 
 # Global generators of random numbers, and what returns their state.
@@ -198,7 +203,8 @@ class Meter:
         self._result: Any = None
         self._own = array("i", [0])  # a new int takes memory, unless it is small, as in a new container
         self._is_copy = False
-        self.record: dict[str, Any] | None = None
+        self.name = ""  # of the benchmark, by which its parts are kept
+        self.record: Measured | None = None
 
     def rehearse(self, folder: str) -> None:
         """Execute once what surrounds the calls of each benchmark, for its process to inherit how Valgrind translated it.
@@ -218,8 +224,13 @@ class Meter:
         for number in range(1, 2 * _AGREEING + 1):
             dumps.write_rehearsed(f"{self.out}/{dumps.of_process(0)}{number}")
         self._compared(0, 0, _AGREEING)
-        dumps.keep(self.out, None, "")
+        self.keep_parts()
         self.out = out
+
+    def keep_parts(self) -> None:
+        """Keep the parts of the calls that count; remove all others, as any process may have written some."""
+        layouts = self.record["layouts"] if self.record else ()
+        dumps.keep(self.out, self.name, (layout["pid"] for layout in layouts))
 
     def measure(self, work: Work, empty: Callable[..., Any] | None = None) -> Any:
         """Measure, and return what the last call returned.
@@ -277,7 +288,7 @@ class Meter:
                 if copies and not _has_threads():
                     with suppress(Exception):  # of a metaclass: without look-ups it is measured all the same
                         look_ups = observe_look_ups(functools.partial(plainly, work), codes)
-                self.record = {"native": True, "look_ups": look_ups}
+                self.record = {"name": self.name, "look_ups": look_ups, "layouts": []}
                 return
             if IS_VERIFIED:
                 spread_look_ups(self.take_look_ups())
@@ -295,9 +306,12 @@ class Meter:
                     copies = bool(done)
                 if not copies:
                     done = yield from self._count_here(least, between, work)
-                if done[0][-1]:
+                if done[0].known != _OPEN:
                     break
-            self.record = {"layouts": [(*where, settled == _AGREE) for *where, settled in done]}
+            layouts = [
+                Layout(pid=pid, after=after, calls=calls, settled=known == _AGREE) for pid, after, calls, known in done
+            ]
+            self.record = {"name": self.name, "look_ups": {}, "layouts": layouts}
         finally:
             gc.unfreeze()
             if enabled:
@@ -318,15 +332,15 @@ class Meter:
         with copy:
             while copy.ready():
                 try:
-                    settled = self._compared(copy.pid, after, count)
+                    known = self._compared(copy.pid, after, count)
                 except (RuntimeError, OSError, ValueError):
                     break
-                if settled == _OPEN and count < most:
+                if known == _OPEN and count < most:
                     count += 1
                     copy.go_on(copy.CALL)
                     continue
-                done.append((copy.pid, after, count, settled))
-                if len(done) == self._layouts or (settled == _OPEN and least != last):
+                done.append(_Tried(copy.pid, after, count, known))
+                if len(done) == self._layouts or (known == _OPEN and least != last):
                     break
                 count, most, after = _AGREEING, last, self._last_part(copy.pid)
                 copy.go_on(copy.LAYOUT)
@@ -339,11 +353,11 @@ class Meter:
             after = self._last_part(pid)
             yield from self._simulated(count, between, work, layout)
             self._make(*self._stop)
-            settled = Real.elsewhere(functools.partial(self._compared, pid, after, count))
-            if settled is None:
-                settled = self._compared(pid, after, count)  # whatever it raises is why this benchmark fails
-            done.append((pid, after, count, settled))
-            if not done[0][-1] and count != self._batches[-1]:
+            known = Real.elsewhere(functools.partial(self._compared, pid, after, count))
+            if known is None:
+                known = self._compared(pid, after, count)  # whatever it raises is why this benchmark fails
+            done.append(_Tried(pid, after, count, known))
+            if done[0].known == _OPEN and count != self._batches[-1]:
                 break
         return done
 
@@ -389,7 +403,7 @@ class Meter:
         return dumps.last(self.out, dumps.of_process(pid))
 
     def _compared(self, pid: int, after: int, count: int) -> int:
-        """Return whether the last of this many calls after a part took about the same path through the code. Errors as of `_calls`.
+        """Return _AGREE if the last of this many calls after a part took about the same path through the code. Errors as of `_calls`.
 
         Misses may differ more: where memory is freed in another order than it was taken, objects change places.
         """

@@ -31,7 +31,6 @@ from cachegrind_bench.pytest_plugin.cpython.type_versions import remember_types
 from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
 from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
 from cachegrind_bench.startup import removal
-from cachegrind_bench.startup.dumps import keep
 from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, Report, put_report, take_order
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
@@ -154,6 +153,7 @@ class Inner:
         nodeid = order(self._exchange.benchmark(self._number, index))
         if os.path.exists(self._exchange.stop):
             return
+        self._meter.name = f"{self._number}.{index}"
         self._meter.take_look_ups = functools.partial(take_order, self._exchange.look_ups(self._number, index))
         at_work(self._exchange, self._number, index)
         item = next((item for item in session.items if item.nodeid == nodeid), None)
@@ -167,7 +167,7 @@ class Inner:
         except BaseException as error:  # noqa: BLE001 - the process ends here, and this is how it is reported
             done = self._death(item, error)
         if Real.own_process() == own:  # and not one that the benchmark has forked
-            keep(self._meter.out, self._meter.record, f"{self._number}.{index}")
+            self._meter.keep_parts()
             empty_folder(self._tmp, self._kept)
             put_report(self._exchange.report(self._number, index), done)
 
