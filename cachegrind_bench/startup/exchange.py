@@ -39,6 +39,40 @@ LookUps: TypeAlias = "dict[str, list[str]]"
 LEFT_BEHIND = "cg_bench_left_behind"
 
 
+class ImportOrders(TypedDict):
+    """How the measured process imports pytest and its plugins."""
+
+    sys_path: list[str]
+    distributions: list[str]  # where the metadata is of those that have plugins
+    blocked: list[str]  # plugins, by their names
+    autoload: bool  # whether plugins are loaded without being named
+
+
+class RootOrders(ImportOrders):
+    """The orders for all files of tests."""
+
+    warm_up: int  # how many calls
+    batches: tuple[int, ...]  # how many calls to count in each try
+    layouts: int  # memory layouts
+
+
+class FileOrders(TypedDict):
+    """The orders for one file of tests. Options are by the names of their values."""
+
+    file: str
+    args: list[str]  # of pytest
+    in_tmp: list[
+        tuple[str, str]
+    ]  # more of them: what comes before and after the folder for temporary files, which is known inside
+    options: dict[str, Any]
+    pickled: dict[str, bytes]  # options that are no plain values
+    shown: bytes  # options by which failures are shown, as JSON
+    settings: list[str]  # names that ini-files may have
+    markers: list[str]  # lines of the setting `markers`
+    stand_ins: list[str]  # blocked plugins that a conftest.py is to find all the same
+    spellings: dict[str, str]  # names of values, by how their options are written
+
+
 class Ending(TypedDict, total=False):
     """How a process ended that did not report: both keys are there, or none."""
 

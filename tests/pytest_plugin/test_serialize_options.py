@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.pytest_plugin.outer.serialize_options import BLOCKED, file_orders, left_behind, root_orders
+from cachegrind_bench.pytest_plugin.outer.serialize_options import BLOCKED, file_orders, import_orders, left_behind
 from cachegrind_bench.startup.exchange import FORMAT, put_order
 from tests.suites import suite_python
 
@@ -82,7 +82,7 @@ def test_no_benchmark_sees_how_tests_are_shown_or_chosen(project: pytest.Pyteste
     assert {name for name, value in other["options"].items() if value != plain["options"][name]} == set()
     assert len(other["shown"]) == len(plain["shown"])
     assert marshal.dumps({**other, "shown": b""}, FORMAT) == marshal.dumps({**plain, "shown": b""}, FORMAT)
-    assert root_orders(config)["blocked"] == list(BLOCKED)
+    assert import_orders(config)["blocked"] == list(BLOCKED)
     assert "cacheprovider" not in BLOCKED
 
 

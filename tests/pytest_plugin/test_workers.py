@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.harness.pytest_session.results import Costs
 
+NO_ORDERS: Any = {}
+
 
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
@@ -84,7 +86,9 @@ def test_what_native_lanes_found_is_put_together(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Workers, "_rehearse", rehearse)
     python = Python(executable="", implementation="", version="", trampolines="0", pytest="", variables=())
     items = tuple(Item(nodeid=name, file="a", parameters={}, tags=(), whole=False) for name in names)
-    collected = Collected(items=items, root={}, files={"a": {}}, cwd=str(tmp_path), asserts="rewrite", python=python)
+    collected = Collected(
+        items=items, imports=NO_ORDERS, files={"a": NO_ORDERS}, cwd=str(tmp_path), asserts="rewrite", python=python
+    )
     request = Request(values={})
     settings = Settings(environ={}, request=request, jobs=jobs, model=DEFAULT_MODEL)
     place = Place(cwd=tmp_path, environ={}, request=request, python=sys.executable, keep="as it is")
@@ -133,7 +137,9 @@ def test_two_runs_of_one_lane_each_measure_on_different_cpus(monkeypatch: pytest
 def lane_of(folder: Path, names: Sequence[str], limit: TimeLimit, relay: Relay) -> Lane:
     python = Python(executable="", implementation="", version="", trampolines="0", pytest="", variables=())
     items = tuple(Item(nodeid=f"a::{name}", file="a", parameters={}, tags=(), whole=False) for name in names)
-    collected = Collected(items=items, root={}, files={"a": {}}, cwd=str(folder), asserts="rewrite", python=python)
+    collected = Collected(
+        items=items, imports=NO_ORDERS, files={"a": NO_ORDERS}, cwd=str(folder), asserts="rewrite", python=python
+    )
     lane = Lane(collected, items, Exchange(str(folder / "000")), limit, relay)
     lane.order(10, (2,))
     return lane

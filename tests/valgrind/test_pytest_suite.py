@@ -255,8 +255,8 @@ def test_what_an_environment_imports_from_the_checkout_comes_from_a_worktree(
     (entry,) = load(project.path / "cg-bench.toml").entries
     here = collected(entry, project.environ)
     assert found.python.variables == here.python.variables == ()
-    path = [each.replace(str(worktree), str(project.path)) for each in found.root["sys_path"]]
-    assert path == here.root["sys_path"], "counts depend on it"
+    path = [each.replace(str(worktree), str(project.path)) for each in found.imports["sys_path"]]
+    assert path == here.imports["sys_path"], "counts depend on it"
     (entry,) = load(worktree / "cg-bench.toml").entries
     assert found.python.executable == f"{project.path}/.venv/bin/python"
     (_site(bare) / "editable.pth").unlink()

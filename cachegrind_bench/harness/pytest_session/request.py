@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Scale
-from cachegrind_bench.startup.exchange import WARM_UP, storable
+from cachegrind_bench.startup.exchange import WARM_UP, FileOrders, ImportOrders, storable
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,15 +45,15 @@ class Python(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """The benchmarks that a pytest found, called in `cwd`. `root` and `files` are orders: for all files of tests, and for each.
+    """The benchmarks that a pytest found, called in `cwd`. `imports` and `files` are orders: for all files of tests, and for each.
 
     `asserts` is its --assert. `elsewhere` are folders that modules came from, below the checkout whose commit is measured in a
     worktree, and relative to it, and `reachable` those that modules may still come from; `copies` are distributions that were installed from there, and do not follow it.
     """
 
     items: tuple[Item, ...]
-    root: dict[str, Any]
-    files: dict[str, dict[str, Any]]
+    imports: ImportOrders
+    files: dict[str, FileOrders]
     cwd: str
     asserts: str
     python: Python

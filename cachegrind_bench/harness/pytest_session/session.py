@@ -47,7 +47,7 @@ from cachegrind_bench.startup.exchange import (
 if TYPE_CHECKING:
     from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
     from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.startup.exchange import LookUps, Report, Trouble
+    from cachegrind_bench.startup.exchange import LookUps, Report, RootOrders, Trouble
     from cachegrind_bench.valgrind.options import Collect
 
 # Simulated calls of each try; after the last one, counts that do not agree are taken all the same. The first call fills the
@@ -295,7 +295,7 @@ class Lane(Worker):
         """Write the orders, with the paths that the measured process sees; it waits before the first file, to be released."""
         collected, exchange = self._collected, self.exchange
         self._paths = paths
-        root = {**collected.root, "warm_up": warm_up, "batches": batches, "layouts": layouts}
+        root: RootOrders = {**collected.imports, "warm_up": warm_up, "batches": batches, "layouts": layouts}
         with _writing(exchange):
             shutil.rmtree(exchange.path, ignore_errors=True)
             Path(exchange.path).mkdir()

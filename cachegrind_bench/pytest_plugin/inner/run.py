@@ -31,7 +31,7 @@ from cachegrind_bench.pytest_plugin.cpython.type_versions import remember_types
 from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
 from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
 from cachegrind_bench.startup import removal
-from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, Report, put_report, take_order
+from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, FileOrders, Report, put_report, take_order
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
 
@@ -39,7 +39,7 @@ _MOST_ADDED = 1000
 _NO_TIMES = "cg-bench takes no times, so benchmark.stats is None: make this assertion only without --cg-bench (if benchmark.stats: ...)"
 
 
-def run_file(exchange: Exchange, number: int, meter: Meter, orders: dict[str, Any]) -> str | None:
+def run_file(exchange: Exchange, number: int, meter: Meter, orders: FileOrders) -> str | None:
     """Collect a file and measure its benchmarks; return why that was not possible, None if it was."""
     tmp = os.environ["TMPDIR"]  # before any code of the project, which may name a folder of its own
     look_only_towards(orders["file"])

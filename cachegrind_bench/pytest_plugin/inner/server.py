@@ -32,12 +32,12 @@ from cachegrind_bench.pytest_plugin.inner.forking import (
 )
 from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
-from cachegrind_bench.startup.exchange import Ending, Exchange, put_report, take_current
+from cachegrind_bench.startup.exchange import Ending, Exchange, RootOrders, put_report, take_current
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
 
 
-def main(orders: dict[str, Any]) -> None:
+def main(orders: RootOrders) -> None:
     """Serve the folder argv[1], with its orders for all files; out files are in argv[2]."""
     exchange, out = Exchange(sys.argv[1]), sys.argv[2]
     _start_no_readline()

@@ -21,8 +21,8 @@ from cachegrind_bench.pytest_plugin.fixture import uses_fixture
 from cachegrind_bench.pytest_plugin.outer.serialize_options import (
     ONLY_BENCHMARKS,
     file_orders,
+    import_orders,
     remember_blocked,
-    root_orders,
 )
 from cachegrind_bench.pytest_plugin.sizes import MARKER, scale_of
 from cachegrind_bench.startup.exchange import CHECKOUT, put_order, storable
@@ -78,7 +78,7 @@ def collected(config: pytest.Config, items: Sequence[pytest.Item]) -> dict[str, 
     checkout = os.environ.get(CHECKOUT, "")
     return {
         "items": [_item(item) for item in items],
-        "root": root_orders(config),
+        "imports": import_orders(config),
         "files": {path: file_orders(config, path) for path in dict.fromkeys(str(item.path) for item in items)},
         "cwd": str(config.invocation_params.dir),
         "asserts": str(config.getoption("assertmode", "rewrite")),

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import pytest
 
 from cachegrind_bench.pytest_plugin import IMPORT_PATH
-from cachegrind_bench.startup.exchange import is_plain
+from cachegrind_bench.startup.exchange import FileOrders, ImportOrders, is_plain
 
 # Of this plugin, where it is installed, and where it is imported: how it came to be loaded changes nothing inside.
 OWN_NAMES = ("cg_bench", "cachegrind_bench.pytest_plugin")
@@ -79,8 +79,8 @@ _SETTINGS = {"required_plugins": "", "log_file": ""}
 _NO_OPTIONS = ("file_or_dir", "quiet")
 
 
-def root_orders(config: pytest.Config) -> dict[str, Any]:
-    """Return the orders for all files of tests, without how often to call what."""
+def import_orders(config: pytest.Config) -> ImportOrders:
+    """Return how the measured process is to import pytest and its plugins."""
     by_user = (name.removeprefix("no:") for name in config.option.plugins if name.startswith("no:"))
     return {
         "sys_path": _import_path(),
@@ -109,7 +109,7 @@ def _with_plugins(config: pytest.Config) -> list[str]:
     ]
 
 
-def file_orders(config: pytest.Config, path: str) -> dict[str, Any]:
+def file_orders(config: pytest.Config, path: str) -> FileOrders:
     """Return the orders for one file of tests."""
     options = _passed_on(config)
     args = [f"--rootdir={config.rootpath}"]
@@ -133,7 +133,7 @@ def file_orders(config: pytest.Config, path: str) -> dict[str, Any]:
         "file": path,
         "options": options.plain,
         "pickled": options.pickled,
-        "in_tmp": in_tmp,  # arguments that name a place in the folder for temporary files, which is known there
+        "in_tmp": in_tmp,
         "args": args,
         "shown": json.dumps({name: getattr(config.option, name, None) for name in _SHOWN}).encode().ljust(_SHOWN_BYTES),
         "markers": list(config.getini("markers")),
