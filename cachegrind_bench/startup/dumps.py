@@ -65,8 +65,8 @@ def _regions(out: str, prefix: str, after: int) -> Iterator[Region]:
             parts, sums = [], []
 
 
-def write_rehearsed(path: str) -> None:
-    """Write a part such as Callgrind's, to be read where reading is rehearsed."""
+def write_sample(path: str) -> None:
+    """Write a part such as Callgrind's, to be read before there are any."""
     with Real.open(path, "wb") as file:
         file.write(b"desc: Trigger: Client Request: %s\ntotals: 3 2 1\n" % END)
 

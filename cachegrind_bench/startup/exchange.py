@@ -135,9 +135,9 @@ class Exchange:
         """Why nothing more comes from a file of tests."""
         return f"{self.path}/over.{number:06}"
 
-    def rehearsal(self, number: int) -> str:
+    def warming(self, number: int) -> str:
         """A folder for what the process of a file writes and reads before it forks for the first benchmark."""
-        return f"{self.path}/rehearsal.{number:06}"
+        return f"{self.path}/warming.{number:06}"
 
     def benchmark(self, number: int, index: int) -> str:
         """The orders for a benchmark: the id of its node."""

@@ -106,6 +106,6 @@ def test_one_that_waits_for_orders_may_wait(exchange: Exchange, monkeypatch: pyt
         waits.kill()
 
 
-def test_a_process_may_take_as_long_as_all_benchmarks_and_files_with_their_rehearsals() -> None:
+def test_a_process_may_take_as_long_as_all_benchmarks_and_files_with_their_native_runs() -> None:
     assert TimeLimit(None).of_all(10, 2) is None
     assert TimeLimit(5_000).of_all(10, 2) == 4 * 14 * 65_000

@@ -64,7 +64,7 @@ def test_native_lanes_have_the_cpus_that_as_many_measured_ones_leave(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workers.native = True
-    monkeypatch.setattr(workers, "_rehearse", lambda _worker, cpu: cpu)
+    monkeypatch.setattr(workers, "_serve_natively", lambda _worker, cpu: cpu)
     lanes = [Worker(Exchange(f"/none/{number}")) for number in range(3)]
     with workers.serving(lanes):
         assert [cast("Any", lane.future.result()) for lane in lanes] == [0, 3, 2]
@@ -74,7 +74,7 @@ def test_native_lanes_have_the_cpus_that_as_many_measured_ones_leave(
 def test_what_native_lanes_found_is_put_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, jobs: int) -> None:
     names = [f"a::{number}" for number in range(5)]
 
-    def rehearse(_self: Workers, lane: Lane, _cpu: int) -> Any:
+    def serve(_self: Workers, lane: Lane, _cpu: int) -> Any:
         for number, item in enumerate(lane.items, FIRST):
             outcome = "failed" if item.nodeid == "a::3" else "passed"
             meter = {"look_ups": {item.nodeid: ["get"]}}
@@ -83,7 +83,7 @@ def test_what_native_lanes_found_is_put_together(monkeypatch: pytest.MonkeyPatch
         put_report(lane.exchange.caches, ["/one", f"/of/{lane.items[0].nodeid}"])
         return Mock(unsealed={"place": "no" if names[-1] in [item.nodeid for item in lane.items] else ""})
 
-    monkeypatch.setattr(Workers, "_rehearse", rehearse)
+    monkeypatch.setattr(Workers, "_serve_natively", serve)
     python = Python(executable="", implementation="", version="", trampolines="0", pytest="", variables=())
     items = tuple(Item(nodeid=name, file="a", parameters={}, tags=(), whole=False) for name in names)
     collected = Collected(
@@ -93,7 +93,7 @@ def test_what_native_lanes_found_is_put_together(monkeypatch: pytest.MonkeyPatch
     settings = Settings(environ={}, request=request, jobs=jobs, model=DEFAULT_MODEL)
     place = Place(cwd=tmp_path, environ={}, request=request, python=sys.executable, keep="as it is")
     bench = session.Bench(collected=collected, settings=settings, valgrind_setup=cast("Any", None), place=place)
-    found = session._rehearsed(bench, Relay())
+    found = session._run_natively(bench, Relay())
     assert found.passed == {*names} - {"a::3"}
     assert (found.late, found.refused) == (set(), "no")
     assert found.look_ups == {name: {name: ["get"]} for name in names}

@@ -23,7 +23,7 @@ from cachegrind_bench.startup.exchange import WAITING, Exchange, take_current
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.
 _LEAST_FOR_FILES_S = 60.0
-# Rehearsals that a measured process may wait for, and its own.
+# Native runs that a measured process may wait for, and its own.
 _ROUNDS = 4
 
 

@@ -109,16 +109,16 @@ def run(
     )
     bench = Bench(collected=collected, settings=settings, valgrind_setup=valgrind_setup, place=place)
 
-    def measured(bench: Bench, *, rehearse: bool) -> tuple[Sequence[Lane], Bench]:
-        """Measure; _AgainError where the measured processes, which start during the rehearsal, have to start again."""
+    def measured(bench: Bench, *, try_first: bool) -> tuple[Sequence[Lane], Bench]:
+        """Measure; _AgainError where the measured processes, which start meanwhile, have to start again."""
         with serving(
             bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings), echo=echo, relay=relay
         ) as lanes:
-            if rehearse:
-                place, rehearsed = _rehearse(bench, relay)
+            if try_first:
+                place, tried = _try_natively(bench, relay)
                 bench = dataclasses.replace(bench, place=place)
                 # At another place, or without what is there now: compiled modules, what lies next to the project.
-                if place.keep or rehearsed.wrote_beside or any(lane.is_older_than(rehearsed.caches) for lane in lanes):
+                if place.keep or tried.wrote_beside or any(lane.is_older_than(tried.caches) for lane in lanes):
                     raise _AgainError(bench)
             for lane in lanes:
                 lane.release(bench.place.look_ups)
@@ -126,11 +126,11 @@ def run(
         return lanes, bench
 
     try:
-        found = measured(bench, rehearse=True)
+        found = measured(bench, try_first=True)
     except _AgainError as error:
         found, bench = None, error.bench
         said.clear()
-    lanes, bench = found or measured(bench, rehearse=False)
+    lanes, bench = found or measured(bench, try_first=False)
     ended = {one.item.nodeid: one for lane in lanes for one in lane.ended()}
     ordered = [ended[item.nodeid] for item in items if item.nodeid in ended]
     return benchmarks_of(ordered, settings, valgrind_setup.environment, bench.place, collected), bench
@@ -145,7 +145,7 @@ class _AgainError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rehearsed:
+class _NativeRun:
     """What became of all benchmarks without Valgrind, by the ids of their nodes, and why they could not be at a constant path.
 
     `caches` are the folders of the compiled modules that were looked for before the first file of tests; `unfit` is what benchmarks
@@ -161,29 +161,31 @@ class _Rehearsed:
     wrote_beside: bool
 
 
-def _rehearse(bench: Bench, relay: Relay) -> tuple[Place, _Rehearsed]:
+def _try_natively(bench: Bench, relay: Relay) -> tuple[Place, _NativeRun]:
     """Run all benchmarks without Valgrind, and return where they pass: at a constant path, or else where they are."""
     place, items = bench.place, bench.collected.items
-    first = _rehearsed(bench, relay)
+    first = _run_natively(bench, relay)
     failed = len(first.passed | first.late) < len(items)
     if failed and bench.settings.jobs > 1 and not first.refused and not first.unfit:
         # What they build or fetch once may have been in the way of several at a time.
-        first = _rehearsed(dataclasses.replace(bench, settings=msgspec.structs.replace(bench.settings, jobs=1)), relay)
+        first = _run_natively(
+            dataclasses.replace(bench, settings=msgspec.structs.replace(bench.settings, jobs=1)), relay
+        )
     if first.unfit or len(first.passed | first.late) < len(items):
         kept = dataclasses.replace(place, keep=first.unfit or first.refused or "benchmarks fail at another path")
-        second = _rehearsed(dataclasses.replace(bench, place=kept), relay)
+        second = _run_natively(dataclasses.replace(bench, place=kept), relay)
         if second.passed > first.passed or first.refused or first.unfit:
             first, place = second, kept
     return dataclasses.replace(place, look_ups=first.look_ups), first
 
 
-def _rehearsed(bench: Bench, relay: Relay) -> _Rehearsed:
+def _run_natively(bench: Bench, relay: Relay) -> _NativeRun:
     """Run all benchmarks without Valgrind. What fails will fail again, and is reported then."""
     with serving(bench, bench.collected.items, BATCHES, relay=relay, native=True) as lanes:
         for lane in lanes:
             lane.release({})
         wait_for_all([lane.future for lane in lanes])
-        return _Rehearsed(
+        return _NativeRun(
             passed=set[str]().union(*(lane.passed() for lane in lanes)),
             late=set[str]().union(*(lane.late() for lane in lanes)),
             look_ups={nodeid: found for lane in lanes for nodeid, found in lane.look_ups().items()},

@@ -205,7 +205,7 @@ class Workers:
         try:
             for slot, worker in enumerate(workers, len(workers)):
                 if self.native:
-                    worker.future = executor.submit(self._rehearse, worker, default_cpu(slot))
+                    worker.future = executor.submit(self._serve_natively, worker, default_cpu(slot))
                 else:
                     worker.future = executor.submit(self._serve, worker)
             yield
@@ -219,7 +219,7 @@ class Workers:
             if not isinstance(worker.future.exception(), CgBenchError | None):
                 worker.future.result()
 
-    def _rehearse(self, worker: Worker, cpu: int) -> Outcome:
+    def _serve_natively(self, worker: Worker, cpu: int) -> Outcome:
         """Serve a folder without Valgrind, as each command that is measured runs once before: it fills __pycache__."""
         with self._cancel.under(), self.valgrind_setup.session(echo=self.echo, first=FIRST_SLOT) as ready:
             execution = _execution(self.place, worker, ready.runner, cpu=cpu)

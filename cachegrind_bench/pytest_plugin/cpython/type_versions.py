@@ -39,7 +39,7 @@ _IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 # Of the words of an entry, and a version that no type will come to: one of 0 is that of types without any.
 _WORDS, _NO_VERSION = 3, 0xFFFFFFFF
 _LEAST_CALLS, _MOST_CALLS = 3, 6  # that are observed
-_REHEARSALS = 20  # of a function whose code CPython then leaves as it is for some time
+_CALLS_TO_SPECIALISE = 20  # of a function whose code CPython then leaves as it is for some time
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 # How often to look for it: what is executed between a look-up and the reading may have taken its entry.
 _TRIES = 5
@@ -119,7 +119,7 @@ def prepare_to_observe() -> None:
     _modules[:] = [len(sys.modules)]
     _find_cache()
     some = array("Q", [0] * _WORDS)
-    for _ in range(_REHEARSALS):  # to specialise code takes look-ups
+    for _ in range(_CALLS_TO_SPECIALISE):  # to specialise code takes look-ups
         _take(memoryview(some), memoryview(some), some[:1])
     _modified(object)  # then a process writes to those types only that it looks up in
 

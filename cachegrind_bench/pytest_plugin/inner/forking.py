@@ -25,7 +25,7 @@ from cachegrind_bench.startup.os_functions import Real
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
 # 3.11 rewrites code at its 8th call. Hence this many of both. A fork takes 10 ms: there, only the last of both do; later versions
 # would have specialised the loop for what is called in place of it.
-_REHEARSALS = 4
+_DRY_ROUNDS = 4
 _FORKS_ALWAYS = sys.version_info >= (3, 12)
 # What a child says of itself. Not by its exit status: tests can end with any.
 _CUT_SHORT, _DONE, _NO_MORE = 0, 1, 2
@@ -82,9 +82,9 @@ def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], N
     # A file's process inherits this code from the rounds of the process above, and how far CPython is with specialising it.
     codes = {function.__code__ for function in (fork_for_each, _round, _count, _in_child) if IS_VERIFIED}
     forget_specialised(codes)
-    for left in range(_REHEARSALS - 1, -1, -1):
-        for rehearsed in (_nothing, _vanish):
-            _round(word, number, rehearsed, _nothing, Real if _FORKS_ALWAYS or not left else _Unforked(word, rehearsed))
+    for left in range(_DRY_ROUNDS - 1, -1, -1):
+        for dry in (_nothing, _vanish):
+            _round(word, number, dry, _nothing, Real if _FORKS_ALWAYS or not left else _Unforked(word, dry))
             _count(number)
     keep_specialised(codes)
     number[:] = start
@@ -107,7 +107,7 @@ def _count(number: bytearray) -> None:
 
 
 class _Unforked:
-    """What forks and waits in a round that is rehearsed: as if a process had done this."""
+    """What forks and waits in a dry round: as if a process had done this."""
 
     def __init__(self, word: mmap.mmap, work: Callable[[int], None]) -> None:
         self._word, self._words = word, [_DONE, _CUT_SHORT] if work is _vanish else [_DONE]

@@ -206,7 +206,7 @@ class Meter:
         self.name = ""  # of the benchmark, by which its parts are kept
         self.record: Measured | None = None
 
-    def rehearse(self, folder: str) -> None:
+    def warm_translation(self, folder: str) -> None:
         """Execute once what surrounds the calls of each benchmark, for its process to inherit how Valgrind translated it.
 
         In an empty folder: to list the one that Valgrind writes to takes more memory the more was measured before.
@@ -222,7 +222,7 @@ class Meter:
             forget_specialised(codes)
             keep_specialised(codes)
         for number in range(1, 2 * _AGREEING + 1):
-            dumps.write_rehearsed(f"{self.out}/{dumps.of_process(0)}{number}")
+            dumps.write_sample(f"{self.out}/{dumps.of_process(0)}{number}")
         self._compared(0, 0, _AGREEING)
         self.keep_parts()
         self.out = out

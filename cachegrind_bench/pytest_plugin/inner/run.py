@@ -123,7 +123,7 @@ class Inner:
         for item in session.items:
             make_room(item)
         remember_types()
-        self._rehearse()
+        self._warm_translation()
         take_free_memory()
         gc.freeze()
         flush()
@@ -131,11 +131,11 @@ class Inner:
         at_work(self._exchange, self._number)
         return True
 
-    def _rehearse(self) -> None:
+    def _warm_translation(self) -> None:
         """Do once what the process of each benchmark does besides its test, for it to inherit how Valgrind translated that."""
-        folder = self._exchange.rehearsal(self._number)
+        folder = self._exchange.warming(self._number)
         Real.mkdir(folder)
-        self._meter.rehearse(folder)
+        self._meter.warm_translation(folder)
         order(self._exchange.file(self._number))
         self._captured()
         empty_folder(self._tmp, self._kept)
