@@ -22,20 +22,20 @@ _REPLACED: list[tuple[Any, str, Any]] = []
 
 def import_without_listing() -> None:
     """From now on, Python looks for each module that it imports, instead of once listing a folder with all that is in it."""
-    replace(FileFinder, "_fill_cache", lambda _whole: _list_nothing)
+    replace_until_measured(FileFinder, "_fill_cache", lambda _whole: _list_nothing)
     for finder in _finders():
         _list_nothing(finder)
 
 
-def replace(owner: Any, name: str, made: Callable[[Any], object]) -> None:
-    """Put what is made of a private function in its place, until `give_back`; do nothing where there is none."""
+def replace_until_measured(owner: Any, name: str, made: Callable[[Any], object]) -> None:
+    """Put what is made of a private function in its place, until `undo_replacements`; do nothing where there is none."""
     whole = getattr(owner, name, None)
     if whole is not None:
         _REPLACED.append((owner, name, owner.__dict__.get(name, whole)))  # of a class, not what is bound to it
         setattr(owner, name, made(whole))
 
 
-def give_back() -> None:
+def undo_replacements() -> None:
     """Let all be as it was: what is measured may import, and look for distributions, and that is to cost what it costs.
 
     Nothing is listed here: whoever imports from a folder lists it then.

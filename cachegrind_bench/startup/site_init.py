@@ -17,7 +17,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from cachegrind_bench.startup.import_finder import replace
+from cachegrind_bench.startup.import_finder import replace_until_measured
 from cachegrind_bench.startup.os_functions import Real
 
 _AT_START = (".pth", ".start")  # PEP 829: the latter since CPython 3.15
@@ -69,8 +69,8 @@ class _Os(ModuleType):
 def list_elsewhere() -> None:
     """From now on, and until all is given back, other processes list the folders in which distributions are looked for."""
     searched = getattr(importlib.metadata, "FastPath", None)
-    replace(searched, "children", _children)
-    replace(searched, "mtime", _mtime)
+    replace_until_measured(searched, "children", _children)
+    replace_until_measured(searched, "mtime", _mtime)
 
 
 def _children(whole: Callable[[Any], Any]) -> Callable[[Any], Any]:

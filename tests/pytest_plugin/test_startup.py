@@ -36,7 +36,7 @@ for day in map(int, sys.argv[3:]):
     os.utime(sys.argv[1], (day * 86400, day * 86400))
     assert importlib.util.find_spec("nowhere") is None
     assert importlib.metadata.version("Thing") == "1.5"
-import_finder.give_back()
+import_finder.undo_replacements()
 made = [bytes(size) for size in range(1, 1500, 9) for _ in range(4)]
 print([id(item) for item in made], id(object()), id([]), id({}))
 """
@@ -167,7 +167,7 @@ finder = sys.path_importer_cache[sys.argv[1]]
 assert "anything" in finder._path_cache
 Between().watch()  # as before the fork
 assert not set(before) & set(now())
-import_finder.give_back()
+import_finder.undo_replacements()
 assert now() == before
 assert {type(finder) for finder in sys.path_importer_cache.values()} <= {FileFinder, type(None), zipimporter}
 def forbidden(): raise AssertionError
@@ -204,7 +204,7 @@ import one
 assert finder.asked == "one"
 open(sys.argv[1] + "/two.py", "w").close()
 import two
-import_finder.give_back()
+import_finder.undo_replacements()
 open(sys.argv[1] + "/three.py", "w").close()
 import three
 assert (type(finder), finder.asked) == (Derived, "three")
@@ -285,7 +285,7 @@ def test_plugins_may_be_imported_before_pytest_rewrites_them() -> None:
 _VERSIONS = """
 import importlib.metadata, sys
 from cachegrind_bench.pytest_plugin.inner import server
-from cachegrind_bench.startup.import_finder import give_back
+from cachegrind_bench.startup.import_finder import undo_replacements
 class Mine(importlib.metadata.PathDistribution):
     pass
 sys.path[:0] = [sys.argv[1] + "/first", sys.argv[1] + "/second"]
@@ -301,7 +301,7 @@ for name in ("", None):
         importlib.metadata.version(name)
     except ValueError:
         pass
-give_back()
+undo_replacements()
 assert vars(importlib.metadata.Distribution)["from_name"] is kept
 """
 

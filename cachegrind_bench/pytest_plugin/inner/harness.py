@@ -41,7 +41,7 @@ from cachegrind_bench.region.requests import (
 )
 from cachegrind_bench.startup import dumps
 from cachegrind_bench.startup.exchange import Layout, LookUps, Measured
-from cachegrind_bench.startup.import_finder import give_back
+from cachegrind_bench.startup.import_finder import undo_replacements
 from cachegrind_bench.startup.os_functions import Real
 
 _AGREEING = 2  # the first call of a try fills the caches: only the path that it took through the code counts
@@ -276,7 +276,7 @@ class Meter:
         """Yield what prepares each call, and the requests around the empty region and the call: none in a warm-up."""
         self.begun = True
         self._own[0] = Real.getpid()
-        give_back()
+        undo_replacements()
         between = Between()
         enabled = gc.isenabled()
         gc.disable()

@@ -32,7 +32,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_fo
 from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
 from cachegrind_bench.startup import removal
 from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, FileOrders, Report, put_report, take_order
-from cachegrind_bench.startup.import_finder import replace
+from cachegrind_bench.startup.import_finder import replace_until_measured
 from cachegrind_bench.startup.os_functions import Real
 
 _MOST_ADDED = 1000
@@ -315,7 +315,7 @@ def look_only_towards(file: str) -> None:
         return scandir
 
     for module in (_pytest.main, _pytest.python):  # they have it since pytest 8.0
-        replace(module, "scandir", narrow)
+        replace_until_measured(module, "scandir", narrow)
 
 
 class _Entry:

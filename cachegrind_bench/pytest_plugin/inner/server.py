@@ -33,7 +33,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import (
 from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
 from cachegrind_bench.startup.exchange import Ending, Exchange, RootOrders, put_report, take_current
-from cachegrind_bench.startup.import_finder import replace
+from cachegrind_bench.startup.import_finder import replace_until_measured
 from cachegrind_bench.startup.os_functions import Real
 
 
@@ -150,8 +150,8 @@ def _see_plugins_alone(paths: list[str]) -> None:
 
         return classmethod(from_name)
 
-    replace(importlib.metadata, "distributions", made)
-    replace(importlib.metadata.Distribution, "from_name", made_from_name)
+    replace_until_measured(importlib.metadata, "distributions", made)
+    replace_until_measured(importlib.metadata.Distribution, "from_name", made_from_name)
 
 
 def _normal(name: str) -> str:
