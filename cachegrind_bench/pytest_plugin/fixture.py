@@ -35,13 +35,13 @@ def _nothing(*_args: Any, **_kwargs: Any) -> None:
 class Work:
     """What to call: `arguments` is asked before each call, and `finish` gets them after it; neither is counted.
 
-    `surrounded`: whether these may be code of the project's own.
+    `has_set_up`: whether these two may be code of the project's own.
     """
 
     call: Callable[..., Any]
     arguments: Callable[[], tuple[Sequence[Any], Mapping[str, Any]]] = field(default=_no_arguments)
     finish: Callable[..., object] = field(default=_nothing)
-    surrounded: bool = False
+    has_set_up: bool = False
 
 
 _NAMES = frozenset({"benchmark", "codspeed_benchmark", "benchmark_weave"})
@@ -130,8 +130,8 @@ class BenchmarkFixture:
             own_args, own_kwargs = made
             return own_args, own_kwargs or {}
 
-        surrounded = setup is not None or teardown is not None
-        return self._run(Work(call=target, arguments=arguments, finish=teardown or _nothing, surrounded=surrounded))
+        has_set_up = setup is not None or teardown is not None
+        return self._run(Work(call=target, arguments=arguments, finish=teardown or _nothing, has_set_up=has_set_up))
 
     def weave(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         """Say that this is not supported."""
