@@ -17,8 +17,10 @@ from cachegrind_bench.startup.os_functions import Real
 
 # Past the numbers whose objects CPython always has (up to 256, from 3.15 on 1024): all others take memory, so all do.
 FIRST = 10_000
-# In the place of the number of a file: the process waits until all orders are written.
-WAITING = -2
+# In the place of the number of a file: the process waits until all orders are written, or is above the files.
+WAITING, NO_FILE = -2, -1
+# In the place of the number of a benchmark: the process is at none.
+NO_BENCHMARK = -1
 # The variable with the top of the user's checkout, where a worktree of another commit is measured.
 CHECKOUT = "CG_BENCH_CHECKOUT"
 # The one with what `hermetic.place.Checkout` is then made of, as JSON.
@@ -113,7 +115,7 @@ class Trouble(Ending, total=False):
     """Why nothing more comes from a file of tests: its process says so in `text`, or the process above with an ending."""
 
     text: str
-    at: int  # with an ending: the number of the benchmark at which it ended, -1 for none
+    at: int  # with an ending: the number of the benchmark at which it ended
 
 
 class Exchange:
@@ -123,7 +125,7 @@ class Exchange:
         self.path = path
         self.root = f"{path}/root"  # orders for all files of tests
         self.stop = f"{path}/stop"  # exists once no further benchmark is to begin
-        self.current = f"{path}/now"  # the process at work, and the numbers of its file and its benchmark or -1
+        self.current = f"{path}/now"  # the process at work, and the numbers of its file and its benchmark
         self.caches = f"{path}/caches"  # where Python looked for compiled modules before the first file of tests
         self.gate = f"{path}/gate"  # a FIFO: the measured process waits there until all orders are written
 

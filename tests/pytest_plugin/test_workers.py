@@ -30,6 +30,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import wait_for_orders
 from cachegrind_bench.startup import dumps
 from cachegrind_bench.startup.exchange import (
     FIRST,
+    NO_BENCHMARK,
     WAITING,
     Exchange,
     Layout,
@@ -224,7 +225,7 @@ def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:
     waiting.start()
     waiting.join(0.2)
     assert waiting.is_alive()
-    assert take_current(lane.exchange.current) == (os.getpid(), WAITING, -1)
+    assert take_current(lane.exchange.current) == (os.getpid(), WAITING, NO_BENCHMARK)
     lane.release({"a::one": {"dict": ["get"]}})
     waiting.join(10)
     assert not waiting.is_alive()

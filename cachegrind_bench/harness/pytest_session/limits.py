@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachegrind_bench.hermetic.process_memory import descendants_of
-from cachegrind_bench.startup.exchange import WAITING, Exchange, take_current
+from cachegrind_bench.startup.exchange import NO_BENCHMARK, WAITING, Exchange, take_current
 
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.
@@ -43,7 +43,7 @@ class TimeLimit:
         self._limit_s = None if limit_ms is None else limit_ms / 1000
         self._watched: list[_Watched] = []
         self._watching = threading.Lock()
-        self._ended: dict[tuple[str, int, int], str] = {}  # folder, file and benchmark or -1, and why
+        self._ended: dict[tuple[str, int, int], str] = {}  # folder, file and benchmark, and why
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cg-bench time limit", daemon=True)
 
@@ -76,8 +76,8 @@ class TimeLimit:
             return None
         return int(1000 * _ROUNDS * (benchmarks + files + 2) * (self._limit_s + _LEAST_FOR_FILES_S))
 
-    def why(self, exchange: Exchange, number: int, index: int = -1) -> str | None:
-        """Return in words why a benchmark was ended here; without `index`, the process of a file, and with -1 that above it. None if it was not."""
+    def why(self, exchange: Exchange, number: int, index: int = NO_BENCHMARK) -> str | None:
+        """Return in words why a benchmark was ended here; without `index`, the process of a file, and with NO_FILE that above it. None if it was not."""
         return self._ended.get((exchange.path, number, index))
 
     def _watch(self) -> None:
@@ -96,14 +96,14 @@ class TimeLimit:
         key = exchange.path, number, index
         if number == WAITING or key in self._ended:
             return
-        if index < 0:
+        if index == NO_BENCHMARK:
             limit = max(limit, _LEAST_FOR_FILES_S)
         elif os.path.exists(exchange.report(number, index)):
             limit += _LEAST_FOR_FILES_S
         if time.monotonic() - watched.since < limit:
             return
         if pid in descendants_of(os.getpid()) and take_current(exchange.current) == now:
-            what = "what comes before or after the benchmarks " if index < 0 else ""
+            what = "what comes before or after the benchmarks " if index == NO_BENCHMARK else ""
             hint = "raise --cg-bench-timeout, or give it less work: Valgrind makes it about a hundred times slower"
             # First: whoever reports its end asks why.
             self._ended[key] = f"{what}took longer than {limit:g} s under Valgrind and was stopped: {hint}"

@@ -38,6 +38,8 @@ from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
 from cachegrind_bench.startup import dumps
 from cachegrind_bench.startup.exchange import (
     FIRST,
+    NO_BENCHMARK,
+    NO_FILE,
     Exchange,
     put_order,
     take_current,
@@ -403,9 +405,15 @@ class Lane(Worker):
         if self._relay.stopped():
             return None
         trouble: Trouble | None = taken(self.exchange.trouble(number), self._paths.real)
-        late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
+        late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, NO_FILE)
         current = take_current(self.exchange.current)
-        index = trouble.get("at", -1) if trouble else current[2] if current and current[1] == number else -1
+        index = (
+            trouble.get("at", NO_BENCHMARK)
+            if trouble
+            else current[2]
+            if current and current[1] == number
+            else NO_BENCHMARK
+        )
         at = self._items.get((number, index))
         when = f" while {at.nodeid} ran" if at else ""
         if late is not None:

@@ -19,7 +19,16 @@ from typing import Any, Self
 from cachegrind_bench.pytest_plugin.cpython.bytecode import forget_specialised, keep_specialised
 from cachegrind_bench.pytest_plugin.cpython.verified import IS_VERIFIED
 from cachegrind_bench.startup.dumps import last_log
-from cachegrind_bench.startup.exchange import FIRST, WAITING, Ending, Exchange, put_current, take_order
+from cachegrind_bench.startup.exchange import (
+    FIRST,
+    NO_BENCHMARK,
+    NO_FILE,
+    WAITING,
+    Ending,
+    Exchange,
+    put_current,
+    take_order,
+)
 from cachegrind_bench.startup.os_functions import Real
 
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
@@ -36,7 +45,7 @@ class NoMoreError(Exception):
     """There is no order with this number."""
 
 
-def at_work(exchange: Exchange, number: int = -1, index: int = -1) -> None:
+def at_work(exchange: Exchange, number: int = NO_FILE, index: int = NO_BENCHMARK) -> None:
     """Let it be known which process begins with which file, or benchmark: somebody may watch how long that takes."""
     with suppress(OSError):  # a test before it may have put anything there
         put_current(exchange.current, Real.getpid(), number, index)
@@ -44,7 +53,7 @@ def at_work(exchange: Exchange, number: int = -1, index: int = -1) -> None:
 
 def wait_for_orders(exchange: Exchange) -> None:
     """Wait until all orders are there, however long that takes."""
-    put_current(exchange.current, Real.getpid(), WAITING, -1)
+    put_current(exchange.current, Real.getpid(), WAITING, NO_BENCHMARK)
     gate = Real.open_number(exchange.gate, os.O_RDONLY)
     Real.read(gate, 1)
     Real.close(gate)

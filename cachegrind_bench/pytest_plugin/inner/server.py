@@ -32,7 +32,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import (
 )
 from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
-from cachegrind_bench.startup.exchange import Ending, Exchange, RootOrders, put_report, take_current
+from cachegrind_bench.startup.exchange import NO_BENCHMARK, Ending, Exchange, RootOrders, put_report, take_current
 from cachegrind_bench.startup.import_finder import replace_until_measured
 from cachegrind_bench.startup.os_functions import Real
 
@@ -85,7 +85,7 @@ def _bury(exchange: Exchange, number: int, ending: Ending) -> None:
     from cachegrind_bench.pytest_plugin.inner.run import empty_folder
 
     now = take_current(exchange.current)
-    put_report(exchange.trouble(number), {**ending, "at": now[2] if now and now[1] == number else -1})
+    put_report(exchange.trouble(number), {**ending, "at": now[2] if now and now[1] == number else NO_BENCHMARK})
     empty_folder(os.environ["TMPDIR"])
 
 
