@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.protocol import Batch, Harness, ask, files_below, last_lines, text_of
-from cachegrind_bench.harness.pytest_session.reports import take_report
+from cachegrind_bench.harness.pytest_session.reports import read_report
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
 from cachegrind_bench.harness.pytest_session.session import Relay, run
@@ -243,7 +243,7 @@ def _collected(entry: Entry, environ: Mapping[str, str], advice: str = "") -> Co
                 f"{entry.each.place}: pytest could not collect the benchmarks, and ended with {done.end}",
                 hint=f"{last_lines(done)}\n{advice}".rstrip(),
             )
-        return msgspec.convert(take_report(target), Collected)
+        return msgspec.convert(read_report(target), Collected)
 
 
 def python_of(entry: Entry, environ: Mapping[str, str]) -> str:

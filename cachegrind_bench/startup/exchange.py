@@ -158,7 +158,7 @@ class Exchange:
 FORMAT = 2
 
 
-def put_order(path: str, order: Any) -> None:
+def write_order(path: str, order: Any) -> None:
     """Write an order, where there is no file yet; ValueError for what is not a plain value."""
     with open(path, "xb") as file:
         marshal.dump(order, file, FORMAT)
@@ -181,7 +181,7 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def take_order(path: str) -> Any:
+def read_order(path: str) -> Any:
     """Read an order. FileNotFoundError if it is not there."""
     with Real.open(path, "rb") as file:
         return marshal.load(file)
@@ -196,7 +196,7 @@ def is_plain(value: Any) -> bool:
     return True
 
 
-def put_report(path: str, report: Any) -> None:
+def write_report(path: str, report: Any) -> None:
     """Write a report, so that it is there whole or not at all. What is not a plain value in it becomes text."""
     try:
         data = marshal.dumps(report, FORMAT)
@@ -210,7 +210,7 @@ def put_report(path: str, report: Any) -> None:
     Real.rename(f"{path}.new", path)
 
 
-def put_current(path: str, *numbers: int) -> None:
+def write_current(path: str, *numbers: int) -> None:
     """Write numbers in a constant length, and in a constant way (marshal keeps book of objects that come twice)."""
     file = Real.open_number(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
@@ -219,7 +219,7 @@ def put_current(path: str, *numbers: int) -> None:
         Real.close(file)
 
 
-def take_current(path: str) -> tuple[int, ...] | None:
+def read_current(path: str) -> tuple[int, ...] | None:
     """Read three numbers; None if they are not there, or not yet."""
     try:
         file = Real.open_number(path, os.O_RDONLY | os.O_CLOEXEC)

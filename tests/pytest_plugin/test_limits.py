@@ -13,7 +13,7 @@ import pytest
 from cachegrind_bench.harness.pytest_session import limits
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.hermetic.process_memory import descendants_of
-from cachegrind_bench.startup.exchange import NO_BENCHMARK, WAITING, Exchange, put_current, put_report
+from cachegrind_bench.startup.exchange import NO_BENCHMARK, WAITING, Exchange, write_current, write_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ def test_a_process_of_a_folder_that_nobody_serves_any_more_is_left_alone(
     monkeypatch.setattr(limits, "_LEAST_FOR_FILES_S", 0.1)
     with subprocess.Popen(["sleep", "60"]) as other, TimeLimit(_LIMIT_MS) as limit:
         with limit.watching(exchange):
-            put_current(exchange.current, other.pid, 10_000, NO_BENCHMARK)
+            write_current(exchange.current, other.pid, 10_000, NO_BENCHMARK)
         time.sleep(1)
         assert other.poll() is None
         other.kill()
@@ -55,7 +55,7 @@ def test_a_process_of_a_folder_that_nobody_serves_any_more_is_left_alone(
 def test_a_process_that_is_not_below_this_one_is_left_alone(exchange: Exchange) -> None:
     other = int(subprocess.run(["sh", "-c", _ORPHAN], stdout=subprocess.PIPE, check=True).stdout)
     with TimeLimit(_LIMIT_MS) as limit, limit.watching(exchange):
-        put_current(exchange.current, other, 10_000, 10_000)
+        write_current(exchange.current, other, 10_000, 10_000)
         time.sleep(1)
         os.kill(other, 9)  # raises if it is not there
     assert limit.why(exchange, 10_000, 10_000) is None
@@ -67,7 +67,7 @@ def test_what_takes_too_long_ends_with_all_it_started_and_words_name_the_limit(
     monkeypatch.setattr(limits, "_LEAST_FOR_FILES_S", 0.6)
     with subprocess.Popen(["sh", "-c", _GOES_ON]) as late, TimeLimit(_LIMIT_MS) as limit, limit.watching(exchange):
         (started,) = _started(late.pid)
-        put_current(exchange.current, late.pid, 10_000, NO_BENCHMARK)
+        write_current(exchange.current, late.pid, 10_000, NO_BENCHMARK)
         _wait_for(lambda: late.poll() is not None)
         _wait_for(lambda: not os.path.exists(f"/proc/{started}"))
     assert late.returncode == -9
@@ -89,9 +89,9 @@ def test_one_that_has_reported_but_does_not_end_is_ended_later(
     exchange: Exchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "_LEAST_FOR_FILES_S", 0.5)
-    put_report(exchange.report(10_000, 10_000), {})
+    write_report(exchange.report(10_000, 10_000), {})
     with subprocess.Popen(["sleep", "60"]) as late, TimeLimit(_LIMIT_MS) as limit, limit.watching(exchange):
-        put_current(exchange.current, late.pid, 10_000, 10_000)
+        write_current(exchange.current, late.pid, 10_000, 10_000)
         begun = time.monotonic()
         late.wait(_PATIENCE_S)
     assert time.monotonic() - begun > 0.75
@@ -100,7 +100,7 @@ def test_one_that_has_reported_but_does_not_end_is_ended_later(
 def test_one_that_waits_for_orders_may_wait(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_LEAST_FOR_FILES_S", 0.1)
     with subprocess.Popen(["sleep", "60"]) as waits, TimeLimit(_LIMIT_MS) as limit, limit.watching(exchange):
-        put_current(exchange.current, waits.pid, WAITING, NO_BENCHMARK)
+        write_current(exchange.current, waits.pid, WAITING, NO_BENCHMARK)
         time.sleep(1)
         assert waits.poll() is None
         waits.kill()

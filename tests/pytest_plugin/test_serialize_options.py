@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.pytest_plugin.outer.serialize_options import BLOCKED, file_orders, import_orders, left_behind
-from cachegrind_bench.startup.exchange import FORMAT, put_order
+from cachegrind_bench.startup.exchange import FORMAT, write_order
 from tests.suites import suite_python
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def test_the_folder_for_temporary_files_is_put_into_no_other_argument(project: p
 
 def test_equal_values_are_written_alike_whether_or_not_they_are_one_object(tmp_path: Path) -> None:
     one, other = (" ".join(words) for words in ["ab", "ab"])
-    put_order(str(tmp_path / "one"), [one, one])
-    put_order(str(tmp_path / "two"), [one, other])
+    write_order(str(tmp_path / "one"), [one, one])
+    write_order(str(tmp_path / "two"), [one, other])
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 

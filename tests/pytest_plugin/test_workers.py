@@ -14,9 +14,9 @@ from unittest.mock import Mock
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.pytest_session import reports, session
+from cachegrind_bench.harness.pytest_session import session
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
-from cachegrind_bench.harness.pytest_session.reports import take_report
+from cachegrind_bench.harness.pytest_session.reports import read_report
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
 from cachegrind_bench.harness.pytest_session.results import parts_of
 from cachegrind_bench.harness.pytest_session.session import Lane, Relay
@@ -36,9 +36,9 @@ from cachegrind_bench.startup.exchange import (
     Layout,
     Measured,
     Report,
-    put_report,
-    take_current,
-    take_order,
+    read_current,
+    read_order,
+    write_report,
 )
 from cachegrind_bench.valgrind import runner
 
@@ -80,8 +80,8 @@ def test_what_native_lanes_found_is_put_together(monkeypatch: pytest.MonkeyPatch
             outcome = "failed" if item.nodeid == "a::3" else "passed"
             meter = {"look_ups": {item.nodeid: ["get"]}}
             report = {"reports": [{"when": "call", "outcome": outcome}], "meter": meter}
-            put_report(lane.exchange.report(FIRST, number), report)
-        put_report(lane.exchange.caches, ["/one", f"/of/{lane.items[0].nodeid}"])
+            write_report(lane.exchange.report(FIRST, number), report)
+        write_report(lane.exchange.caches, ["/one", f"/of/{lane.items[0].nodeid}"])
         return Mock(unsealed={"place": "no" if names[-1] in [item.nodeid for item in lane.items] else ""})
 
     monkeypatch.setattr(Workers, "_serve_natively", serve)
@@ -142,7 +142,7 @@ def lane_of(folder: Path, names: Sequence[str], limit: TimeLimit, relay: Relay) 
         items=items, imports=NO_ORDERS, files={"a": NO_ORDERS}, cwd=str(folder), asserts="rewrite", python=python
     )
     lane = Lane(collected, items, Exchange(str(folder / "000")), limit, relay)
-    lane.order(10, (2,))
+    lane.write_orders(10, (2,))
     return lane
 
 
@@ -157,12 +157,12 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(tmp_path: Path, mon
     report = {"reports": [], "died": "came late"}
 
     def take_late(path: str) -> Any:
-        found = take_report(path)
+        found = read_report(path)
         if path == lane.exchange.report(FIRST, FIRST) and found is None:
-            put_report(path, report)
+            write_report(path, report)
         return found
 
-    monkeypatch.setattr(reports, "take_report", take_late)
+    monkeypatch.setattr(session, "read_report", take_late)
     settings = Settings(environ={}, request=Request(values={}), jobs=1, model=DEFAULT_MODEL)
     lane.look(bytearray(), settings, over=True)
     assert told == [("a::late", report, ())]
@@ -186,28 +186,28 @@ def test_a_damaged_report_is_an_error_that_names_it(tmp_path: Path, content: byt
     path = tmp_path / "done"
     path.write_bytes(content)
     with pytest.raises(MeasurementError, match=f"cannot read {path}, which the measured process wrote"):
-        take_report(str(path))
+        read_report(str(path))
 
 
 def test_a_report_with_all_that_a_benchmark_printed_has_a_limit(tmp_path: Path) -> None:
     path = tmp_path / "done"
     path.touch()
     os.truncate(path, (1 << 29) + 1)
-    assert take_report(str(path))["died"] == "has a report of more than 512 MiB, with all that it printed"
+    assert read_report(str(path))["died"] == "has a report of more than 512 MiB, with all that it printed"
 
 
 def test_a_report_has_all_plain_values(tmp_path: Path) -> None:
     path = str(tmp_path / "done")
     values = [None, True, 1, -(10**30), 0.5, 1j, "ä\udc80", b"x", (1,), {2}, frozenset({3}), ..., {"a": ["b" * 300]}]
-    put_report(path, {"reports": values})
-    assert take_report(path) == {"reports": values}
+    write_report(path, {"reports": values})
+    assert read_report(path) == {"reports": values}
 
 
 def test_orders_that_cannot_be_written_name_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def put_order(path: str, _order: object) -> None:
+    def write_order(path: str, _order: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
-    monkeypatch.setattr(session, "put_order", put_order)
+    monkeypatch.setattr(session, "write_order", write_order)
     with pytest.raises(MeasurementError, match=r"cannot write into .*: No space left on device"):
         lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
 
@@ -215,8 +215,8 @@ def test_orders_that_cannot_be_written_name_the_disk(tmp_path: Path, monkeypatch
 def test_a_value_in_itself_is_reported_in_words(tmp_path: Path) -> None:
     path, value = str(tmp_path / "done"), list[Any]()
     value.append(value)
-    put_report(path, {"reports": [{"user_properties": [("a", value)]}]})
-    assert "Circular reference" in (take_report(path) or {})["died"]
+    write_report(path, {"reports": [{"user_properties": [("a", value)]}]})
+    assert "Circular reference" in (read_report(path) or {})["died"]
 
 
 def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:
@@ -225,20 +225,20 @@ def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:
     waiting.start()
     waiting.join(0.2)
     assert waiting.is_alive()
-    assert take_current(lane.exchange.current) == (os.getpid(), WAITING, NO_BENCHMARK)
+    assert read_current(lane.exchange.current) == (os.getpid(), WAITING, NO_BENCHMARK)
     lane.release({"a::one": {"dict": ["get"]}})
     waiting.join(10)
     assert not waiting.is_alive()
-    assert take_order(lane.exchange.look_ups(FIRST, FIRST)) == {"dict": ["get"]}
+    assert read_order(lane.exchange.look_ups(FIRST, FIRST)) == {"dict": ["get"]}
     lane.close()
 
 
 def test_a_profile_that_is_missing_says_why(tmp_path: Path) -> None:
     limit = TimeLimit(1000)
     lane = lane_of(tmp_path, ["failed", "killed", "late"], limit, Relay())
-    put_report(lane.exchange.report(FIRST, FIRST), {"reports": []})
+    write_report(lane.exchange.report(FIRST, FIRST), {"reports": []})
     for index in (FIRST + 1, FIRST + 2):
-        put_report(lane.exchange.report(FIRST, index), {"reports": [], "status": 9, "log": ""})
+        write_report(lane.exchange.report(FIRST, index), {"reports": [], "status": 9, "log": ""})
     limit._ended[lane.exchange.path, FIRST, FIRST + 2] = "took longer than 1 s"
     failed, killed, late = [lane.why_nothing(item) for item in lane.items]
     assert failed == "its test failed in the run that measures it"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachegrind_bench.hermetic.process_memory import descendants_of
-from cachegrind_bench.startup.exchange import NO_BENCHMARK, WAITING, Exchange, take_current
+from cachegrind_bench.startup.exchange import NO_BENCHMARK, WAITING, Exchange, read_current
 
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.
@@ -88,7 +88,7 @@ class TimeLimit:
 
     def _look(self, watched: _Watched, limit: float) -> None:
         exchange = watched.exchange
-        now = take_current(exchange.current)
+        now = read_current(exchange.current)
         if now is None or now != watched.now:
             watched.now, watched.since = now, time.monotonic()
             return
@@ -102,7 +102,7 @@ class TimeLimit:
             limit += _LEAST_FOR_FILES_S
         if time.monotonic() - watched.since < limit:
             return
-        if pid in descendants_of(os.getpid()) and take_current(exchange.current) == now:
+        if pid in descendants_of(os.getpid()) and read_current(exchange.current) == now:
             what = "what comes before or after the benchmarks " if index == NO_BENCHMARK else ""
             hint = "raise --cg-bench-timeout, or give it less work: Valgrind makes it about a hundred times slower"
             # First: whoever reports its end asks why.

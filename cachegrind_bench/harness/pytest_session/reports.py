@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Callable
 from typing import Any
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.startup.exchange import translated
 
 _MOST_BYTES = 1 << 29  # of a report, which has what a test printed up to three times, once for each of its phases
 _TOO_LONG = f"has a report of more than {_MOST_BYTES >> 20} MiB, with all that it printed"
 
 
-def take_report(path: str) -> Any:
+def read_report(path: str) -> Any:
     """Read a report; None if it has not come yet. MeasurementError if it is damaged."""
     try:
         with open(path, "rb") as file:
@@ -25,8 +23,3 @@ def take_report(path: str) -> Any:
         return None
     except (EOFError, ValueError, TypeError) as error:
         raise MeasurementError(f"cannot read {path}, which the measured process wrote: {error}") from error
-
-
-def taken(path: str, real: Callable[[str], str]) -> Any:
-    """Return the report of a measured process with real paths, or None before it has come."""
-    return translated(take_report(path), real)

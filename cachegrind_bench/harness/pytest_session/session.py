@@ -21,7 +21,7 @@ import msgspec
 
 from cachegrind_bench.errors import CommandTimeoutError, MeasurementError
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
-from cachegrind_bench.harness.pytest_session.reports import taken
+from cachegrind_bench.harness.pytest_session.reports import read_report
 from cachegrind_bench.harness.pytest_session.results import (
     Costs,
     Ended,
@@ -41,9 +41,9 @@ from cachegrind_bench.startup.exchange import (
     NO_BENCHMARK,
     NO_FILE,
     Exchange,
-    put_order,
-    take_current,
+    read_current,
     translated,
+    write_order,
 )
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _run_natively(bench: Bench, relay: Relay) -> _NativeRun:
             late=set[str]().union(*(lane.late() for lane in lanes)),
             look_ups={nodeid: found for lane in lanes for nodeid, found in lane.look_ups().items()},
             caches=sorted({folder for lane in lanes for folder in lane.caches()}),
-            refused=next(filter(None, (lane.why_moved() for lane in lanes)), ""),
+            refused=next(filter(None, (lane.why_not_moved() for lane in lanes)), ""),
             unfit=next(filter(None, (lane.why_unfit() for lane in lanes)), ""),
             wrote_beside=any(lane.wrote_beside() for lane in lanes),
         )
@@ -236,7 +236,7 @@ def serving(
         with ExitStack() as stack:
             for lane in lanes:
                 stack.enter_context(closing(lane))
-                lane.order(settings.warm_up, batches, place.paths, settings.layouts)
+                lane.write_orders(settings.warm_up, batches, place.paths, settings.layouts)
             with workers.serving(lanes):
                 yield lanes
 
@@ -289,7 +289,7 @@ class Lane(Worker):
         self._reports: dict[str, Report] = {}
         self._costs: dict[str, Costs | MeasurementError] = {}
 
-    def order(
+    def write_orders(
         self,
         warm_up: int,
         batches: tuple[int, ...],
@@ -303,11 +303,11 @@ class Lane(Worker):
         with _writing(exchange):
             shutil.rmtree(exchange.path, ignore_errors=True)
             Path(exchange.path).mkdir()
-            put_order(exchange.root, translated(root, paths.seen))
+            write_order(exchange.root, translated(root, paths.seen))
             for number, path in enumerate(self._files, FIRST):
-                put_order(exchange.file(number), translated(collected.files[path], paths.seen))
+                write_order(exchange.file(number), translated(collected.files[path], paths.seen))
             for (number, index), item in self._items.items():
-                put_order(exchange.benchmark(number, index), item.nodeid)
+                write_order(exchange.benchmark(number, index), item.nodeid)
             os.mkfifo(exchange.gate)
             self._gate = os.open(exchange.gate, os.O_RDWR | os.O_NONBLOCK)
 
@@ -316,13 +316,13 @@ class Lane(Worker):
         exchange = self.exchange
         with _writing(exchange):
             for (number, index), item in self._items.items():
-                put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
+                write_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
         if self._gate is not None:
             os.write(self._gate, b"!")
 
     def caches(self) -> list[str]:
         """Return where the measured process looked for compiled modules before its first file of tests."""
-        folders: list[str] | None = taken(self.exchange.caches, self._paths.real)
+        folders: list[str] | None = self._read(self.exchange.caches)
         return folders or []
 
     def is_older_than(self, folders: Sequence[str]) -> bool:
@@ -392,9 +392,13 @@ class Lane(Worker):
         text = failure_text(found) if found is not None else None
         return text.removeprefix("cg-bench: ") if text else "its test failed in the run that measures it"
 
+    def _read(self, path: str) -> Any:
+        """Return what the measured process wrote, with real paths; None before it has come."""
+        return translated(read_report(path), self._paths.real)
+
     def _report(self, number: int, index: int) -> Report | None:
         """Return what a benchmark reported; of one that was stopped, why."""
-        found: Report | None = taken(self.exchange.report(number, index), self._paths.real)
+        found: Report | None = self._read(self.exchange.report(number, index))
         # With an ending, its process ended before it could report: perhaps because it was stopped.
         if found and "status" in found and (why := self._limit.why(self.exchange, number, index)):
             found["died"] = why
@@ -404,9 +408,9 @@ class Lane(Worker):
         """Return what to report of a benchmark that nothing came of; None if it was not to begin any more."""
         if self._relay.stopped():
             return None
-        trouble: Trouble | None = taken(self.exchange.trouble(number), self._paths.real)
+        trouble: Trouble | None = self._read(self.exchange.trouble(number))
         late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, NO_FILE)
-        current = take_current(self.exchange.current)
+        current = read_current(self.exchange.current)
         index = (
             trouble.get("at", NO_BENCHMARK)
             if trouble

@@ -158,7 +158,7 @@ class Worker:
         self.exchange = exchange
         self.out: Path | None = None
 
-    def why_moved(self) -> str:
+    def why_not_moved(self) -> str:
         """Return why its process, which has ended, could not see the project at its constant path; empty if it could."""
         error = self.future.exception()
         if error is None:

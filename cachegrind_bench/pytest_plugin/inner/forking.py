@@ -26,8 +26,8 @@ from cachegrind_bench.startup.exchange import (
     WAITING,
     Ending,
     Exchange,
-    put_current,
-    take_order,
+    read_order,
+    write_current,
 )
 from cachegrind_bench.startup.os_functions import Real
 
@@ -48,12 +48,12 @@ class NoMoreError(Exception):
 def at_work(exchange: Exchange, number: int = NO_FILE, index: int = NO_BENCHMARK) -> None:
     """Let it be known which process begins with which file, or benchmark: somebody may watch how long that takes."""
     with suppress(OSError):  # a test before it may have put anything there
-        put_current(exchange.current, Real.getpid(), number, index)
+        write_current(exchange.current, Real.getpid(), number, index)
 
 
 def wait_for_orders(exchange: Exchange) -> None:
     """Wait until all orders are there, however long that takes."""
-    put_current(exchange.current, Real.getpid(), WAITING, NO_BENCHMARK)
+    write_current(exchange.current, Real.getpid(), WAITING, NO_BENCHMARK)
     gate = Real.open_number(exchange.gate, os.O_RDONLY)
     Real.read(gate, 1)
     Real.close(gate)
@@ -64,10 +64,10 @@ def how_it_ended(pid: int, status: int, out: str) -> Ending:
     return {"status": status, "log": last_log(out, pid) if os.WIFSIGNALED(status) else ""}
 
 
-def order(path: str) -> Any:
+def read_next_order(path: str) -> Any:
     """Read an order. NoMoreError if there is none."""
     try:
-        return take_order(path)
+        return read_order(path)
     except FileNotFoundError:
         raise NoMoreError from None
 

@@ -28,10 +28,10 @@ from _pytest.config import Config
 from cachegrind_bench.pytest_plugin import fixture
 from cachegrind_bench.pytest_plugin.cpython.fresh_heap import take_free_memory
 from cachegrind_bench.pytest_plugin.cpython.type_versions import remember_types
-from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
+from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, read_next_order
 from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
 from cachegrind_bench.startup import removal
-from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, FileOrders, Report, put_report, take_order
+from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, FileOrders, Report, read_order, write_report
 from cachegrind_bench.startup.import_finder import replace_until_measured
 from cachegrind_bench.startup.os_functions import Real
 
@@ -136,30 +136,30 @@ class Inner:
         folder = self._exchange.warming(self._number)
         Real.mkdir(folder)
         self._meter.warm_translation(folder)
-        order(self._exchange.file(self._number))
+        read_next_order(self._exchange.file(self._number))
         self._captured()
         empty_folder(self._tmp, self._kept)
-        put_report(f"{folder}/done", {"reports": [{"when": "call", "duration": 0.5}], "wall_ms": 0, "meter": None})
+        write_report(f"{folder}/done", {"reports": [{"when": "call", "duration": 0.5}], "wall_ms": 0, "meter": None})
 
     def _bury(self, index: int, pid: int, status: int) -> None:
         """Report for a benchmark whose process ended before it could."""
         path = self._exchange.report(self._number, index)
         if not os.path.exists(path):
-            put_report(path, {"reports": [], "text": self._captured(), **how_it_ended(pid, status, self._meter.out)})
+            write_report(path, {"reports": [], "text": self._captured(), **how_it_ended(pid, status, self._meter.out)})
         empty_folder(self._tmp, self._kept)  # here and not in the next one's process, whose memory would show it
 
     def _benchmark(self, session: pytest.Session, index: int) -> None:
         """Run one benchmark, in a process of its own, and report."""
-        nodeid = order(self._exchange.benchmark(self._number, index))
+        nodeid = read_next_order(self._exchange.benchmark(self._number, index))
         if os.path.exists(self._exchange.stop):
             return
         self._meter.name = f"{self._number}.{index}"
-        self._meter.take_look_ups = functools.partial(take_order, self._exchange.look_ups(self._number, index))
+        self._meter.take_look_ups = functools.partial(read_order, self._exchange.look_ups(self._number, index))
         at_work(self._exchange, self._number, index)
         item = next((item for item in session.items if item.nodeid == nodeid), None)
         if item is None:
             why = "was not found when its file was collected inside Valgrind: does its id vary?"
-            put_report(self._exchange.report(self._number, index), {"reports": [], "died": why})
+            write_report(self._exchange.report(self._number, index), {"reports": [], "died": why})
             return
         own = Real.own_process()
         try:
@@ -169,7 +169,7 @@ class Inner:
         if Real.own_process() == own:  # and not one that the benchmark has forked
             self._meter.keep_parts()
             empty_folder(self._tmp, self._kept)
-            put_report(self._exchange.report(self._number, index), done)
+            write_report(self._exchange.report(self._number, index), done)
 
     def _run(self, item: pytest.Item) -> Report:
         """Run this test, and return what became of it."""

@@ -27,12 +27,12 @@ from cachegrind_bench.pytest_plugin.inner.forking import (
     flush,
     fork_for_each,
     how_it_ended,
-    order,
+    read_next_order,
     wait_for_orders,
 )
 from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
-from cachegrind_bench.startup.exchange import NO_BENCHMARK, Ending, Exchange, RootOrders, put_report, take_current
+from cachegrind_bench.startup.exchange import NO_BENCHMARK, Ending, Exchange, RootOrders, read_current, write_report
 from cachegrind_bench.startup.import_finder import replace_until_measured
 from cachegrind_bench.startup.os_functions import Real
 
@@ -47,7 +47,7 @@ def main(orders: RootOrders) -> None:
     requests = Requests()
     meter = Meter(requests, out, orders["warm_up"], orders["batches"], orders["layouts"])
     if not requests.running_on_valgrind():
-        put_report(exchange.caches, _caches())
+        write_report(exchange.caches, _caches())
     flush()
     wait_for_orders(exchange)
     at_work(exchange)
@@ -70,22 +70,22 @@ def _caches() -> list[str]:
 def _file(exchange: Exchange, number: int, meter: Meter) -> None:
     from cachegrind_bench.pytest_plugin.inner.run import run_file
 
-    orders = order(exchange.file(number))
+    orders = read_next_order(exchange.file(number))
     at_work(exchange, number)
     try:
         text = run_file(exchange, number, meter, orders)
     except BaseException as error:  # noqa: BLE001 - the process ends here, and this is how it is reported
         text = str(error) if isinstance(error, pytest.UsageError) else traceback.format_exc()
     if text is not None:
-        put_report(exchange.trouble(number), {"text": text})
+        write_report(exchange.trouble(number), {"text": text})
 
 
 def _bury(exchange: Exchange, number: int, ending: Ending) -> None:
     """Report for a file whose process ended before it could, and at which benchmark; remove what it made."""
     from cachegrind_bench.pytest_plugin.inner.run import empty_folder
 
-    now = take_current(exchange.current)
-    put_report(exchange.trouble(number), {**ending, "at": now[2] if now and now[1] == number else NO_BENCHMARK})
+    now = read_current(exchange.current)
+    write_report(exchange.trouble(number), {**ending, "at": now[2] if now and now[1] == number else NO_BENCHMARK})
     empty_folder(os.environ["TMPDIR"])
 
 

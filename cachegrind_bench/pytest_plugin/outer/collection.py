@@ -25,7 +25,7 @@ from cachegrind_bench.pytest_plugin.outer.serialize_options import (
     remember_blocked,
 )
 from cachegrind_bench.pytest_plugin.sizes import MARKER, scale_of
-from cachegrind_bench.startup.exchange import CHECKOUT, put_order, storable
+from cachegrind_bench.startup.exchange import CHECKOUT, storable, write_order
 
 _MARKERS = ("benchmark", "codspeed_benchmark", MARKER)
 # Those that say how pytest treats a test, not what it is.
@@ -167,7 +167,7 @@ class Lister:
         """Write the benchmarks, unless something could not be collected: pytest itself says so."""
         if session.testsfailed and not session.config.option.continue_on_collection_errors:
             return None
-        put_order(self._path, collected(session.config, session.items))
+        write_order(self._path, collected(session.config, session.items))
         return True
 
 
