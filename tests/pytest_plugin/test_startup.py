@@ -155,7 +155,7 @@ def now():
 before = now()
 from zipimport import zipimporter
 from cachegrind_bench.pytest_plugin.inner import run
-from cachegrind_bench.pytest_plugin.inner.harness import Between
+from cachegrind_bench.pytest_plugin.inner.meter import Between
 from cachegrind_bench.startup import import_finder, site_init
 import_finder.import_without_listing()
 site_init.list_elsewhere()

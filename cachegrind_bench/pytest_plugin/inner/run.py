@@ -29,7 +29,7 @@ from cachegrind_bench.pytest_plugin import fixture
 from cachegrind_bench.pytest_plugin.cpython.fresh_heap import take_free_memory
 from cachegrind_bench.pytest_plugin.cpython.type_versions import remember_types
 from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, read_next_order
-from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
+from cachegrind_bench.pytest_plugin.inner.meter import Meter, deep, seed_all
 from cachegrind_bench.startup import removal
 from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, FileOrders, Report, read_order, write_report
 from cachegrind_bench.startup.import_finder import replace_until_measured

@@ -30,7 +30,7 @@ from cachegrind_bench.pytest_plugin.inner.forking import (
     read_next_order,
     wait_for_orders,
 )
-from cachegrind_bench.pytest_plugin.inner.harness import Meter
+from cachegrind_bench.pytest_plugin.inner.meter import Meter
 from cachegrind_bench.region.requests import Requests
 from cachegrind_bench.startup.exchange import NO_BENCHMARK, Ending, Exchange, RootOrders, read_current, write_report
 from cachegrind_bench.startup.import_finder import replace_until_measured
