@@ -67,7 +67,7 @@ class FileOrders(TypedDict):
         tuple[str, str]
     ]  # more of them: what comes before and after the folder for temporary files, which is known inside
     options: dict[str, Any]
-    pickled: dict[str, bytes]  # options that are no plain values
+    pickled: dict[str, bytes]  # other options
     shown: bytes  # options by which failures are shown, as JSON
     settings: list[str]  # names that ini-files may have
     markers: list[str]  # lines of the setting `markers`
