@@ -55,15 +55,16 @@ def resolve(typed: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Comm
         raise UsageError("no command was given", hint="as in: cg-bench run -- python benchmark.py")
     if any("\0" in word for word in typed):
         raise UsageError("an argument holds a NUL byte, which no program can be given")
-    path = environ.get("PATH", os.defpath)
+    # Where it is to be executed, which need not be our own working directory.
+    path = os.pathsep.join(str(cwd / folder) for folder in environ.get("PATH", os.defpath).split(os.pathsep))
     program = _locate(typed[0], path, cwd)
     command = Command(typed=tuple(typed), argv=(program, *typed[1:]), executable=program)
-    command = _behind_shim(command, environ)
+    command = _behind_shim(command, environ, cwd)
     for _ in range(_DEEPEST_SCRIPT):
         step = _behind_script(command, path)
         if step is None:
             break
-        command = _behind_shim(step, environ)  # `#!/usr/bin/env python3` finds the shim as well
+        command = _behind_shim(step, environ, cwd)  # `#!/usr/bin/env python3` finds the shim as well
     head = _head(command.executable)
     # As the kernel would refuse it: a shell runs a script without `#!` line by itself, nothing else does.
     if head and not head.startswith((b"\x7fELF", b"#!")):
@@ -139,15 +140,15 @@ def _head(path: str) -> bytes:
         return b""
 
 
-def _behind_shim(command: Command, environ: Mapping[str, str]) -> Command:
-    """Ask the version manager whose shim this is for the program behind it."""
+def _behind_shim(command: Command, environ: Mapping[str, str], cwd: Path) -> Command:
+    """Ask the version manager whose shim this is for the program behind it, which a file in this folder may choose."""
     head = _head(command.executable)
     match = _SHIM.search(head) if head.startswith(b"#!") else None
     if match is None:
         return command
     manager, name = os.fsdecode(match[1]), os.path.basename(command.executable)
     try:
-        answer = process.run([manager, "which", name], env=environ, timeout=20)
+        answer = process.run([manager, "which", name], env=environ, cwd=cwd, timeout=20)
     except (process.ProgramNotFound, process.NotExecutable):
         return command
     real = os.fsdecode(answer.stdout.strip())

@@ -41,6 +41,11 @@ def test_a_name_is_looked_up_on_path(tmp_path: Path) -> None:
     assert command.script is None
 
 
+def test_a_folder_of_path_starts_where_the_program_is_executed(tmp_path: Path) -> None:
+    script(tmp_path / "bin" / "own", "#!/bin/true\n")
+    assert found(tmp_path, "own", path="/nowhere:bin").script == f"{tmp_path}/bin/own"
+
+
 def test_a_path_starts_at_the_working_directory(tmp_path: Path) -> None:
     (tmp_path / "true").symlink_to(TRUE)
     for name in ("./true", f"{tmp_path}/true", ".//true"):
@@ -167,6 +172,14 @@ def test_the_program_behind_a_shim_is_measured_and_named(tmp_path: Path) -> None
     command = found(tmp_path, "python", "x.py", path=f"{path.parent}:/bin:/usr/bin")
     assert command.argv == (TRUE, "x.py")
     assert command.notes == (f"{path} is a shim of pyenv: measured /bin/true itself",)
+
+
+def test_the_folder_that_a_program_is_executed_in_chooses_what_is_behind_a_shim(tmp_path: Path) -> None:
+    path = shim(tmp_path, manager(tmp_path, "cat .python-version"))
+    script(tmp_path / "old" / ".python-version", "/bin/false")
+    script(tmp_path / "new" / ".python-version", TRUE)
+    programs = [found(tmp_path / name, str(path), path="/bin:/usr/bin").executable for name in ("old", "new")]
+    assert programs == ["/bin/false", TRUE]
 
 
 @pytest.mark.parametrize("body", ["exit 1", "echo relative/path", "echo /no/such/file", "echo"])
