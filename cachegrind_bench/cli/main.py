@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -125,8 +126,7 @@ class _Commands(Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"cachegrind_bench.cli.{cmd_name}").command
-        _complete(command)
-        return command
+        return _completed(command)
 
     def sections(self) -> Mapping[str, Mapping[str, str]]:
         """Return the commands under their headings, without importing them."""
@@ -172,9 +172,14 @@ def _speak_up(context: click.Context, _option: click.Parameter, wanted: bool) ->
         LOG.debug("no configuration was read" if found is None else f"read {found.path}")
 
 
-def _complete(command: click.Command) -> None:
-    """Give a command and those below it --verbose, and let every option be given by the environment."""
-    if not isinstance(command, click.Group) and "verbose" not in {option.name for option in command.params}:
+def _completed(command: click.Command) -> click.Command:
+    """Return a copy of a command in which it and those below it have --verbose, and every option can be given by the environment.
+
+    A copy, since what is called in process by another command (`cli.run.measured_in`) does not read the environment.
+    """
+    command = copy(command)
+    command.params = [*map(copy, command.params)]
+    if not isinstance(command, click.Group):
         text = "Say which commands are run and what is decided: for reports of bugs."
         command.params.append(
             click.Option(["--verbose"], is_flag=True, expose_value=False, callback=_speak_up, help=text)
@@ -183,8 +188,9 @@ def _complete(command: click.Command) -> None:
         if isinstance(option, click.Option):
             name = min(option.opts, key=lambda name: not name.startswith("--"))  # the first long one, if any
             option.envvar = "CG_BENCH_" + name.lstrip("-").replace("-", "_").upper()
-    for below in command.commands.values() if isinstance(command, click.Group) else ():
-        _complete(below)
+    if isinstance(command, click.Group):
+        command.commands = {name: _completed(below) for name, below in command.commands.items()}
+    return command
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -360,13 +360,12 @@ history_options = options_group(
 
 
 class Configured(msgspec.Struct, frozen=True, kw_only=True):
-    """The configuration as far as the command that was called may know it."""
+    """What the command that was called may know: its configuration, and where it is called."""
 
     command: str
     found: Configuration | None
     error: CgBenchError | None = None  # for `ci`, which reports errors in its own way
-    # Of a command that another one calls: its working directory and variables.
-    cwd: Path | None = None
+    cwd: Path | None = None  # of a command that another one calls
     environ: Mapping[str, str] = msgspec.field(default_factory=lambda: dict(os.environ))
 
     def defaults(self) -> Mapping[str, Mapping[str, object]]:

@@ -69,7 +69,7 @@ class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class Entry(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
     """A table that stands for all benchmarks that a harness lists.
 
     `keys` are those of this harness with their values, its own name among them; `each` is what its benchmarks have in common.

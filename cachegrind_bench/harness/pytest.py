@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -78,7 +79,7 @@ class Pytest(Harness):
     none_hint = ": they are tests with the fixture 'benchmark' or one of these markers: benchmark, cg_bench"
 
     def __init__(self) -> None:
-        self._collected: dict[int, tuple[Entry, Collected]] = {}  # by entries
+        self._collected: dict[int, Collected] = {}  # by entries, as long as there are these
 
     def detect(self, root: Path) -> Sequence[str]:
         """Look for tests that use the fixture, and return the innermost folder that has them all."""
@@ -94,7 +95,8 @@ class Pytest(Harness):
     def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
         """Let pytest collect, and return the benchmarks."""
         found = collected(entry, environ)
-        self._collected[id(entry)] = entry, found
+        self._collected[id(entry)] = found
+        weakref.finalize(entry, self._collected.pop, id(entry), None)
         if found.python.unverified:
             LOG.info(f"{entry.each.place}: {found.python.unverified}")
         return [
@@ -116,7 +118,7 @@ class Pytest(Harness):
         skip: Callable[[str, str], object],
     ) -> Sequence[Benchmark]:
         """Measure these, in processes of the Python that collected them."""
-        _, found = self._collected[id(batch.entry)]
+        found = self._collected[id(batch.entry)]
         specs = {spec.name: spec for spec in batch.specs}
         found = replace(found, items=tuple(item for item in found.items if item.nodeid in specs))
         settings = Settings(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from cachegrind_bench.vcs.revisions import Repository
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Environment
+    from cachegrind_bench.model.result import Environment, Result
 
 # Places for worktrees, far from those of programs that are measured.
 _FIRST_PLACE = 50
@@ -91,6 +91,11 @@ def difference(one: Machine, other: Machine) -> str:
 
 def measure(order: Order, environ: Mapping[str, str], run: Run, waiting: Waiting | None = None) -> Answer:
     """Measure a commit here; `waiting` says what of git is waited for. A commit that cannot be measured is an answer, too."""
+
+    def quietly(folder: Path, environ: Mapping[str, str], words: Sequence[str]) -> Result:
+        with heard_by(lambda _text: None):  # whoever ordered this commit says how it ended
+            return run(folder, environ, words)
+
     allowed = os.sched_getaffinity(0)
     result = failure = None
     with scratch(SCRATCH_BASE, first=_FIRST_PLACE) as slot:
@@ -100,17 +105,14 @@ def measure(order: Order, environ: Mapping[str, str], run: Run, waiting: Waiting
             repository=Repository(order.repository, _with_own_target(environ, slot.slot), waiting or Waiting()),
             folder=slot.path,
             within=order.within,
-            run=run,
+            run=quietly,
             select=order.select,
             overlay=order.overlay,
             results=None if (cache := cache_folder(environ)) is None else cache / "results",
             numbers=dict(order.numbers),
         )
         try:
-            with heard_by(
-                lambda _text: None
-            ):  # many commits are measured at once, and who ordered this one says how it ended
-                result = encode(place.measure(order.sha, order.words))
+            result = encode(place.measure(order.sha, order.words))
         except MeasurementError as error:
             why = error.message.removeprefix(f"{order.sha[:12]} could not be measured: ")  # each says so by itself
             failure = "\n".join((why, *(error.hint or "").splitlines()[-_LINES:]))

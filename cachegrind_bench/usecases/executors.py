@@ -6,6 +6,7 @@ Knows orders and answers; must not know which commits are chosen.
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 from cachegrind_bench.interruption import Cancel, held
-from cachegrind_bench.log import Threads
+from cachegrind_bench.log import LOG, Threads
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.suite.merge import merged
 from cachegrind_bench.usecases.commit_task import PLACE, Answer, Machine, Order, describe, measure
@@ -59,10 +60,9 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
             raise TypeError(f"it answered with {type(found).__name__}")  # noqa: TRY301 - reported below
         except CgBenchError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it must not cost the other commits
             self.check()
-            if not self.remote:
-                raise
+            LOG.debug("".join(traceback.format_exception(error)))
             failure = f"its worker failed: {type(error).__name__}: {error}"
             return Answer(machine="", result=None, failure=failure)
 

@@ -9,7 +9,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,7 +24,7 @@ from cachegrind_bench.log import LOG
 from cachegrind_bench.model.codec import ResultFile, encode
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import some
-from cachegrind_bench.startup.exchange import CHECKED_OUT, CHECKOUT, RESULTS, WORKTREE
+from cachegrind_bench.startup.exchange import CHECKED_OUT, CHECKOUT, ITERATIONS, RESULTS, WORKTREE
 from cachegrind_bench.startup.removal import remove
 from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.checkout_dates import note_files
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _SIDES = "base.json", "candidate.json"
 _SHOWN = 5
+_OPTIONS = "CG_BENCH_"
 _OWN = str(Path(__file__).parents[2])  # what a folder of PYTHONPATH is that we are imported from
 # Measures as `cg-bench run` with these words does, in this folder and under these variables.
 Run: TypeAlias = "Callable[[Path, Mapping[str, str], Sequence[str]], Result]"
@@ -104,8 +105,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 result = self.run(place, environ, words)
             except CgBenchError as error:
-                message = error.message.replace(f"{place}/", "").replace(f"{os.path.relpath(place)}/", "")
-                failure = MeasurementError(f"{sha[:12]} could not be measured: {message}", hint=error.hint)
+                message, hint = (_without(text, place, tree) for text in (error.message, error.hint or ""))
+                failure = MeasurementError(f"{sha[:12]} could not be measured: {message}", hint=hint or None)
                 failure.repeated = error.repeated
                 raise failure from error
         if result.commit is not None and result.commit.sha != sha:
@@ -117,7 +118,13 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 
     def _environ(self, tree: Path) -> dict[str, str]:
         """Return the variables under which this worktree is measured: PYTHONPATH leads into it where it led into the checkout."""
-        repository, environ = self.repository, without_repository(self.repository.environ)
+        repository = self.repository
+        environ = {
+            name: value
+            for name, value in without_repository(repository.environ).items()
+            # Options are for the command that was called: not for set-ups here that call cg-bench.
+            if not name.startswith(_OPTIONS) or name == ITERATIONS
+        }
         top = top_folder(repository.cwd.resolve())
         if top is None or repository.run("rev-parse", "--is-inside-work-tree").stdout.strip() != b"true":
             return environ  # a worker's clone has no work tree
@@ -243,6 +250,17 @@ def opened_worktree(repository: Repository, run: Run, select: SelectRequest) -> 
         )
 
 
+def _without(text: str, *folders: Path) -> str:
+    """Return a text in which paths begin at these folders of a worktree, which is gone when it is read."""
+    for folder in folders:
+        text = text.replace(f"{folder}/", "").replace(f"{os.path.relpath(folder)}/", "")
+    return text
+
+
+def _with_hint(error: CgBenchError) -> str:
+    return " ".join(filter(None, (error.message, error.hint and f"({'; '.join(error.hint.splitlines())})")))
+
+
 class AbRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Two revisions to measure by `cg-bench run` with these words; without a candidate it is the tracked files as they are.
 
@@ -289,7 +307,7 @@ def measured_sides(request: AbRequest, repository: Repository, run: Run) -> tupl
             try:
                 before, after = map(with_evidence, sides, measure(*WORDS, *chosen))
             except MeasurementError as error:
-                LOG.warning(f"{some(ids, _SHOWN)}: calls could not be recorded: {error.message}")
+                LOG.warning(f"{some(ids, _SHOWN)}: calls could not be recorded: {_with_hint(error)}")
             else:
                 sides = before, after
                 _keep(request, sides, repository)
@@ -318,7 +336,7 @@ def explained_base(base: Side, ids: Sequence[str], words: Sequence[str], reposit
             place.numbers.update(numbers_of(base.file.result.benchmarks))
             return with_evidence(base, place.side("the base", sha, (*WORDS, *words)))
     except CgBenchError as error:
-        LOG.warning(f"calls of {base.name} could not be recorded: {error.message}")
+        LOG.warning(f"calls of {base.name} could not be recorded: {_with_hint(error)}")
         return base
 
 
@@ -359,7 +377,7 @@ def bisected(item: Finding, good: str, found: Found, words: Sequence[str], *, ru
             try:
                 return cost(sha)
             except MeasurementError as error:
-                LOG.info(f"skipped: {error.message}")
+                LOG.info(f"skipped: {_with_hint(error)}")
                 return None
 
         before, after = cost(good), cost(item.suspects[-1])
@@ -371,9 +389,12 @@ def bisected(item: Finding, good: str, found: Found, words: Sequence[str], *, ru
             (sha,) = left.suspects
             parent = (good, *item.suspects)[item.suspects.index(sha)]
             LOG.info("again, with calls")
-            with suppress(MeasurementError):  # the commit was found all the same
-                named = {"the commit before": parent, "the one that is left": sha}
+            named = {"the commit before": parent, "the one that is left": sha}
+            try:
                 one, other = (place.side(name, each, (*WORDS, *words)) for name, each in named.items())
+            except MeasurementError as error:  # the commit was found all the same
+                LOG.warning(f"calls could not be recorded: {_with_hint(error)}")
+            else:
                 sides = one, other
     return Bisected(before=before, after=after, left=left, sides=sides)
 

@@ -118,7 +118,7 @@ def test_the_parts_of_a_commit_are_one_result_and_nothing_else_is() -> None:
 def test_a_worker_that_answers_with_something_else_is_one_failure(said: object, kind: str) -> None:
     future: Future[Any] = Future()
     future.set_result(said)
-    answer = msgspec.structs.replace(workforce(Noting(), result()), remote=True).answer(future)
+    answer = workforce(Noting(), result()).answer(future)
     assert (answer.result, answer.failure) == (None, f"its worker failed: TypeError: it answered with {kind}")
 
 
