@@ -24,7 +24,7 @@ class _Listener(NamedTuple):
     level: int
 
 
-_NOBODY = _Listener(len, logging.WARNING)
+_NOBODY = _Listener(len, logging.WARNING)  # does nothing with a text
 # Of this context: commits that are measured at the same time have listeners of their own.
 _LISTENER: ContextVar[_Listener] = ContextVar("listener", default=_NOBODY)
 
@@ -33,7 +33,7 @@ class Lines(logging.Handler):
     """Gives each record to the listener as one line, in which names hold nothing that a terminal would obey."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Give it; a warning says that it is one."""
+        """Write a record; a warning says that it is one."""
         warns = record.levelno >= logging.WARNING
         _LISTENER.get().write(f"{'warning: ' if warns else ''}{plain(record.getMessage())}")
 

@@ -33,7 +33,7 @@ _TIMES = 1 | 2  # how long a counter was wanted, and how long it had one of the 
 _SIZE = 64  # of the first version of the attributes, which every kernel knows
 _CLOSE_ON_EXEC = 8
 # Waits until its counters are there; what it executes is what they count.
-_START = 'read -r _; exec "$@" <"$0" >/dev/null 2>&1'
+_START = 'read -r _ || exit; exec "$@" <"$0" >/dev/null 2>&1'
 
 
 class Native(msgspec.Struct, frozen=True, kw_only=True):

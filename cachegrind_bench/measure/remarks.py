@@ -95,9 +95,9 @@ def wrapper_notes(measurement: Measurement, counts: Counts, script: str | None) 
     share = shares.get(first, 0)
     if first == last or not share:
         return []
-    percent = 100 * share / (counts.Ir or 1)
+    share_percent = 100 * share / (counts.Ir or 1)
     note = (
         f"{first}{f', running {script},' if script else ''} executed {last} in its place: {share:,} instructions "
-        f"({percent:.1f} %) of this score are its own; measure {last} itself if they do not belong"
+        f"({share_percent:.1f} %) of this score are its own; measure {last} itself if they do not belong"
     )
     return [note]

@@ -63,9 +63,8 @@ class FileOrders(TypedDict):
 
     file: str
     args: list[str]  # of pytest
-    in_tmp: list[
-        tuple[str, str]
-    ]  # more of them: what comes before and after the folder for temporary files, which is known inside
+    # More of them: what comes before and after the folder for temporary files, which is known inside.
+    in_tmp: list[tuple[str, str]]
     options: dict[str, Any]
     pickled: dict[str, bytes]  # other options
     shown: bytes  # options by which failures are shown, as JSON

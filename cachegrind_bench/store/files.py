@@ -172,7 +172,7 @@ class FileStore(TreeStore):
         return count
 
     def check_profiles(self) -> None:
-        """Pass."""
+        """Accept: profiles are kept next to the records."""
 
     def keep_profile(self, record: Record, result: Result) -> None:
         """Keep the whole result of this record's run next to it, compressed: profiles and what its programs wrote."""
