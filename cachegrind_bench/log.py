@@ -56,7 +56,7 @@ def heard_by(write: Callable[[str], object], level: int | None = None) -> Genera
 
 
 def say_from(level: int) -> None:
-    """Say what has this level or a higher one, from now on and to whoever listens."""
+    """Set the lowest level that the present listener hears."""
     _LISTENER.set(_LISTENER.get()._replace(level=level))
 
 

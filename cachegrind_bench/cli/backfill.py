@@ -137,7 +137,7 @@ def command(revisions: str, **options: Any) -> int:
         seconds=seconds,
         model=CostModel.parse(options["model"]),
         carry=None if options["own_suite"] else tuple(options["carry"]),
-        words=(*typed_words({*names_of(_run_options)} - {"jobs"}), *trailing_words()),
+        words=(*typed_words(names_of(_run_options)), *trailing_words()),
         command=tuple(trailing_words()[1:]),
         select=struct_of(SelectRequest, options),
     )

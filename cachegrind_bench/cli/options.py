@@ -360,7 +360,7 @@ history_options = options_group(
 
 
 class Configured(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command that was called may know: its configuration, and where it is called."""
+    """The configuration, the variables and the working directory of the command that was called."""
 
     command: str
     found: Configuration | None

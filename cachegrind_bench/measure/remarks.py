@@ -1,4 +1,4 @@
-"""What is to be said of counts that are not only the work of the program: how it fares under Valgrind, what executed it, odd instructions."""
+"""Remarks on counts: output under Valgrind only, the share of a wrapper program, repeated string instructions."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Layout(TypedDict):
 
 
 class Measured(TypedDict):
-    """What was measured of a benchmark."""
+    """The counted calls of a benchmark, by memory layout, or its look-ups."""
 
     name: str  # by which its parts are kept
     look_ups: LookUps  # none under Valgrind
@@ -99,7 +99,7 @@ class Measured(TypedDict):
 
 
 class Report(Ending, total=False):
-    """What became of a benchmark. Its own process writes this; if that ended before it could, the process above, with an ending."""
+    """The report on a benchmark. Its process writes the report; if its process ended too early, the parent does, with an ending."""
 
     reports: Required[list[dict[str, Any]]]  # pytest's, one for each phase of the test; none if the test could not end
     text: str  # without reports: the traceback, and what was printed

@@ -28,7 +28,7 @@ def import_without_listing() -> None:
 
 
 def replace_until_measured(owner: Any, name: str, made: Callable[[Any], object]) -> None:
-    """Put what is made of a private function in its place, until `undo_replacements`; do nothing where there is none."""
+    """Replace a private function until `undo_replacements`; do nothing if this Python has no such function."""
     whole = getattr(owner, name, None)
     if whole is not None:
         _REPLACED.append((owner, name, owner.__dict__.get(name, whole)))  # of a class, not what is bound to it

@@ -258,7 +258,7 @@ def _without(text: str, *folders: Path) -> str:
 
 
 def _with_hint(error: CgBenchError) -> str:
-    return " ".join(filter(None, (error.message, error.hint and f"({'; '.join(error.hint.splitlines())})")))
+    return error.message if error.hint is None else f"{error.message} ({'; '.join(error.hint.splitlines())})"
 
 
 class AbRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -88,7 +88,7 @@ class _Sum:
         self.graphs: list[CallGraph] = []
 
 
-class Shared(msgspec.Struct, kw_only=True):
+class SectionParts(msgspec.Struct, kw_only=True):
     """The parts of each section that counts, and of those `before` the last reset, and what happened, by first letters."""
 
     sections: list[list[PartHead]] = msgspec.field(default_factory=list[list[PartHead]])
@@ -96,10 +96,10 @@ class Shared(msgspec.Struct, kw_only=True):
     order: str = ""
 
 
-def sections_of(heads: Iterable[PartHead], sections: Sections) -> Shared:
+def sections_of(heads: Iterable[PartHead], sections: Sections) -> SectionParts:
     """Return the parts of one process that belong to sections, given in their order; none if they cannot be shared out."""
     places = {name: triggers(getattr(sections, name)) for name in ("begin", "end", "finish", "reset", "settle")}
-    found, finished = Shared(), False
+    found, finished = SectionParts(), False
     current: list[PartHead] | None = None  # what belongs to the section that has begun
     settled = True
     for head in heads:

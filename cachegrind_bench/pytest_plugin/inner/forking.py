@@ -60,7 +60,7 @@ def wait_for_orders(exchange: Exchange) -> None:
 
 
 def how_it_ended(pid: int, status: int, out: str) -> Ending:
-    """Return how a process ended, of which waitpid says this."""
+    """Return the wait status of a process, and Valgrind's log if a signal ended the process."""
     return {"status": status, "log": last_log(out, pid) if os.WIFSIGNALED(status) else ""}
 
 
@@ -116,7 +116,7 @@ def _count(number: bytearray) -> None:
 
 
 class _Unforked:
-    """What forks and waits in a dry round: as if a process had done this."""
+    """Imitate fork and waitpid in a dry round."""
 
     def __init__(self, word: mmap.mmap, work: Callable[[int], None]) -> None:
         self._word, self._words = word, [_DONE, _CUT_SHORT] if work is _vanish else [_DONE]
