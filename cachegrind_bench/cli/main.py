@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -172,6 +173,7 @@ def _speak_up(context: click.Context, _option: click.Parameter, wanted: bool) ->
         LOG.debug("no configuration was read" if found is None else f"read {found.path}")
 
 
+@cache
 def _completed(command: click.Command) -> click.Command:
     """Return a copy of a command in which it and those below it have --verbose, and every option can be given by the environment.
 
