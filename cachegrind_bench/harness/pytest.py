@@ -21,7 +21,7 @@ from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.protocol import Batch, Harness, ask, files_below, last_lines, text_of
 from cachegrind_bench.harness.pytest_session.reports import read_report
-from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
+from cachegrind_bench.harness.pytest_session.request import Collected, Item, SessionSettings
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
 from cachegrind_bench.harness.pytest_session.session import Relay, run
 from cachegrind_bench.hermetic.environment import Request, held_back
@@ -121,7 +121,7 @@ class Pytest(Harness):
         found = self._collected[id(batch.entry)]
         specs = {spec.name: spec for spec in batch.specs}
         found = replace(found, items=tuple(item for item in found.items if item.nodeid in specs))
-        settings = Settings(
+        settings = SessionSettings(
             environ=batch.environ,
             request=Request.parse((*found.python.variables, *batch.env)),
             jobs=batch.jobs,

@@ -22,9 +22,9 @@ from cachegrind_bench.interruption import beside, uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, execution_of
 from cachegrind_bench.measure.remarks import counted_by_element, unlike, wrapper_notes
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, with_copies
-from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields, identify
+from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields, identify, with_counts
 from cachegrind_bench.model.metrics import CostModel
-from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
+from cachegrind_bench.model.result import Benchmark, Environment, Run, SealPart
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
 from cachegrind_bench.valgrind.runner import Measured, Measurement, Runner
@@ -228,28 +228,25 @@ def _benchmark_of(
     warnings += counted_by_element(accounts.calls, counts.Ir)
     if plan.ignore_exit_status and outcome.exit_status:
         warnings.append(f"the command ended with exit status {outcome.exit_status}, which was ignored")
-    return Benchmark(
+    benchmark = Benchmark(
         id=plan.benchmark_id,
-        key=comparability_key({**env.fields, **key_fields}),
-        key_fields=key_fields,
+        key="",  # with the counts
+        key_fields={},
         command=tuple(printable(word) for word in plan.command.typed),
         exit_status=outcome.exit_status,
         warnings=tuple(printable(warning) for warning in warnings),
         tool=chosen.tool.value,
-        counts=counts,
-        score=Score(model=plan.model.name, value=plan.model.score(counts)),
         runs=tuple(
             Run(layout=layout, counts=item.accounts.profile.counts())
             for layout, item in zip(plan.schedule, measurements, strict=True)
         ),
         processes=accounts.processes,
         processes_exact=not accounts.doubts,
-        objects=identity.objects,
         wall_ms=sum(item.outcome.wall_ms for item in measurements),
-        seal=seal,
-        profile=accounts.profile,
         calls=accounts.calls,
-        branches=accounts.profile.branches(),
+    )
+    return with_counts(
+        benchmark, accounts.profile, plan.model, env=env, identity=identity, seal=seal, key_fields=key_fields
     )
 
 

@@ -20,7 +20,16 @@ from cachegrind_bench.hermetic.environment import COPIES
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.log import LOG
-from cachegrind_bench.model.result import Environment, ObjectFile, SealPart, SealState, comparability_key
+from cachegrind_bench.model.metrics import CostModel, Profile
+from cachegrind_bench.model.result import (
+    Benchmark,
+    Environment,
+    ObjectFile,
+    Score,
+    SealPart,
+    SealState,
+    comparability_key,
+)
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Scope, Tool
 from cachegrind_bench.valgrind.runner import ValgrindRunner
 from cachegrind_bench.valgrind.tool import Valgrind, find
@@ -71,6 +80,31 @@ def benchmark_key_fields(
     measured = measured or " ".join((collect.scope.value, *map(quote, sorted(set(collect.toggles)))))
     part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
     return {**identity.key_fields, **states, "tool": tool.value, **part}
+
+
+def with_counts(
+    benchmark: Benchmark,
+    profile: Profile,
+    model: CostModel,
+    *,
+    env: Environment,
+    identity: Identity,
+    seal: Mapping[str, SealPart],
+    key_fields: Mapping[str, str],
+) -> Benchmark:
+    """Return this benchmark with what was counted of it, and the key that says what its counts may be compared with."""
+    counts = profile.counts()
+    return replace(
+        benchmark,
+        key=comparability_key({**env.fields, **key_fields}),
+        key_fields=key_fields,
+        counts=counts,
+        score=Score(model=model.name, value=model.score(counts)),
+        objects=identity.objects,
+        seal=seal,
+        profile=profile,
+        branches=profile.branches(),
+    )
 
 
 # Not the caller's TMPDIR: its name would be part of what the program sees.

@@ -17,7 +17,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.pytest_session import session
 from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.harness.pytest_session.reports import read_report
-from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
+from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, SessionSettings
 from cachegrind_bench.harness.pytest_session.results import parts_of
 from cachegrind_bench.harness.pytest_session.session import Lane, Relay
 from cachegrind_bench.harness.pytest_session.workers import Place, Worker, Workers
@@ -91,7 +91,7 @@ def test_what_native_lanes_found_is_put_together(monkeypatch: pytest.MonkeyPatch
         items=items, imports=NO_ORDERS, files={"a": NO_ORDERS}, cwd=str(tmp_path), asserts="rewrite", python=python
     )
     request = Request(values={})
-    settings = Settings(environ={}, request=request, jobs=jobs, model=DEFAULT_MODEL)
+    settings = SessionSettings(environ={}, request=request, jobs=jobs, model=DEFAULT_MODEL)
     place = Place(cwd=tmp_path, environ={}, request=request, python=sys.executable, keep="as it is")
     bench = session.Bench(collected=collected, settings=settings, valgrind_setup=cast("Any", None), place=place)
     found = session._run_natively(bench, Relay())
@@ -163,7 +163,7 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(tmp_path: Path, mon
         return found
 
     monkeypatch.setattr(session, "read_report", take_late)
-    settings = Settings(environ={}, request=Request(values={}), jobs=1, model=DEFAULT_MODEL)
+    settings = SessionSettings(environ={}, request=Request(values={}), jobs=1, model=DEFAULT_MODEL)
     lane.look(bytearray(), settings, over=True)
     assert told == [("a::late", report, ())]
 

@@ -62,7 +62,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     copies: tuple[str, ...] = ()
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to measure. `environ` is the environment of pytest itself; times in milliseconds."""
 
     environ: Mapping[str, str]

@@ -13,11 +13,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
+from cachegrind_bench.harness.pytest_session.request import Collected, Item, SessionSettings
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, with_copies
-from cachegrind_bench.measure.session import Identity, benchmark_key_fields, identify
+from cachegrind_bench.measure.session import Identity, benchmark_key_fields, identify, with_counts
 from cachegrind_bench.model.metrics import CostModel, Counts, Profile, merge_profiles, without
 from cachegrind_bench.model.result import (
     PYTEST,
@@ -25,7 +27,6 @@ from cachegrind_bench.model.result import (
     Environment,
     ProcessCost,
     Run,
-    Score,
     Status,
     comparability_key,
 )
@@ -79,7 +80,7 @@ def read_costs(
     found: dict[str, Costs | MeasurementError],
     reports: Mapping[str, Report],
     out: Path,
-    settings: Settings,
+    settings: SessionSettings,
     paths: Translation = NOWHERE,
 ) -> None:
     """Add what each measured benchmark cost that is not in `found` yet, by the ids of their nodes, or why that cannot be read.
@@ -98,7 +99,7 @@ def read_costs(
                 found.setdefault(nodeid, error)  # another thread may have read it meanwhile
 
 
-def _cost_of(pairs: _Pairs, settings: Settings, paths: Translation, *, settled: bool) -> Cost:
+def _cost_of(pairs: _Pairs, settings: SessionSettings, paths: Translation, *, settled: bool) -> Cost:
     """Return what calls cost beyond empty ones. MeasurementError if they cannot be read."""
     model = settings.model
     from cachegrind_bench.model.call_graph import every, of_system
@@ -231,7 +232,7 @@ def _last_words(report: Mapping[str, Any]) -> str:
 
 
 def benchmarks_of(
-    ended: Sequence[Ended], settings: Settings, env: Environment, place: Place, collected: Collected
+    ended: Sequence[Ended], settings: SessionSettings, env: Environment, place: Place, collected: Collected
 ) -> list[Benchmark]:
     """Return these benchmarks; those that failed are among them with the reason."""
     identity = identify(place.executable, place.variables)
@@ -244,7 +245,7 @@ def benchmarks_of(
 
 def _benchmark(
     ended: Ended,
-    settings: Settings,
+    settings: SessionSettings,
     env: Environment,
     identity: Identity,
     *,
@@ -252,20 +253,20 @@ def _benchmark(
     collected: Collected,
 ) -> Benchmark:
     item, outcome = ended.item, ended.outcome
-    common: dict[str, Any] = {
-        "id": item.id,
-        "command": (*PYTEST, item.id),
-        "parameters": item.parameters,
-        "tags": item.tags,
-        "tool": Tool.CALLGRIND.value,
-        "scale": item.scale,
-    }
+    benchmark = Benchmark(
+        id=item.id,
+        key=comparability_key(env.fields),
+        key_fields={},
+        command=(*PYTEST, item.id),
+        parameters=item.parameters,
+        tags=item.tags,
+        tool=Tool.CALLGRIND.value,
+        scale=item.scale,
+    )
     costs = () if isinstance(ended.costs, MeasurementError) else ended.costs
     trouble = ended.trouble or (str(ended.costs) if isinstance(ended.costs, MeasurementError) else None)
     if trouble is not None or outcome is None or not costs:
-        key = comparability_key(env.fields)
-        text = trouble or "it measured nothing"
-        return Benchmark(key=key, key_fields={}, status=Status.FAILED, error=storable(text), **common)
+        return replace(benchmark, status=Status.FAILED, error=storable(trouble or "it measured nothing"))
     seal = seal_parts(
         outcome.unsealed,
         supervised=outcome.images is not None,
@@ -282,30 +283,23 @@ def _benchmark(
         "measured": MEASURED if settings.warm_up == WARM_UP else f"{MEASURED} warmup={settings.warm_up}",
         **_interpreting(item, settings, collected),
     }
-    model = settings.model
-    cost = middle(costs, model)
-    counts = cost.profile.counts()
-    return Benchmark(
-        key=comparability_key({**env.fields, **key_fields}),
-        key_fields=key_fields,
+    cost = middle(costs, settings.model)
+    benchmark = replace(
+        benchmark,
         exit_status=0,
         warnings=_warnings(cost, settings.layouts - len(costs)),
-        counts=counts,
-        score=Score(model=model.name, value=model.score(counts)),
         runs=tuple(Run(layout=layout, counts=call) for layout, found in enumerate(costs) for call in found.runs),
-        processes=(ProcessCost(executable=printable(executable), counts=counts),),
+        processes=(ProcessCost(executable=printable(executable), counts=cost.profile.counts()),),
         processes_exact=not cost.starts_processes,
-        objects=identity.objects,
         wall_ms=ended.report.get("wall_ms", 0),
-        seal=seal,
-        profile=cost.profile,
         calls=cost.functions,
-        branches=cost.profile.branches(),
-        **common,
+    )
+    return with_counts(
+        benchmark, cost.profile, settings.model, env=env, identity=identity, seal=seal, key_fields=key_fields
     )
 
 
-def _interpreting(item: Item, settings: Settings, collected: Collected) -> dict[str, str]:
+def _interpreting(item: Item, settings: SessionSettings, collected: Collected) -> dict[str, str]:
     """Return what made the code of tests what was executed: Python, and what pytest made of their asserts."""
     fields = {"python": collected.python.version}
     if optimize := settings.request.values.get("PYTHONOPTIMIZE"):

@@ -47,7 +47,7 @@ from cachegrind_bench.startup.exchange import (
 )
 
 if TYPE_CHECKING:
-    from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
+    from cachegrind_bench.harness.pytest_session.request import Collected, Item, SessionSettings
     from cachegrind_bench.model.result import Benchmark
     from cachegrind_bench.startup.exchange import LookUps, Report, RootOrders, Trouble
     from cachegrind_bench.valgrind.options import Collect
@@ -79,13 +79,13 @@ class Bench:
     """Items that are measured, once or more often, and how and where that is done."""
 
     collected: Collected
-    settings: Settings
+    settings: SessionSettings
     valgrind_setup: ValgrindSetup
     place: Place
 
 
 def run(
-    collected: Collected, settings: Settings, valgrind_setup: ValgrindSetup, relay: Relay
+    collected: Collected, settings: SessionSettings, valgrind_setup: ValgrindSetup, relay: Relay
 ) -> tuple[list[Benchmark], Bench]:
     """Measure the items, in as many lanes as wanted. MeasurementError where nothing can be measured."""
     items = collected.items
@@ -241,7 +241,7 @@ def serving(
                 yield lanes
 
 
-def _watch(lanes: Sequence[Lane], settings: Settings, said: bytearray, relay: Relay) -> None:
+def _watch(lanes: Sequence[Lane], settings: SessionSettings, said: bytearray, relay: Relay) -> None:
     ended = Completed(lane.future for lane in lanes)
     while True:
         done = [lane.future.done() for lane in lanes]  # before the look: what comes after it is seen then
@@ -355,7 +355,7 @@ class Lane(Worker):
         whole = isinstance(self.future.exception(), CommandTimeoutError)
         return {item.nodeid for place, item in self._items.items() if whole or self._limit.why(self.exchange, *place)}
 
-    def look(self, said: bytearray, settings: Settings, *, over: bool) -> None:
+    def look(self, said: bytearray, settings: SessionSettings, *, over: bool) -> None:
         """Report what has come since the last time; if it is `over`, that is all that comes."""
         for (number, index), item in list(self._waiting.items()):
             if self._relay.stopped():
@@ -437,7 +437,7 @@ class Lane(Worker):
         found = ((item.nodeid, self._report(*place)) for place, item in self._items.items())
         return {nodeid: report for nodeid, report in found if report is not None}
 
-    def read_costs(self, out: Path, settings: Settings) -> None:
+    def read_costs(self, out: Path, settings: SessionSettings) -> None:
         """Read what all benchmarks cost, when their process has ended; what could not be read early is tried again."""
         for name, one in list(self._costs.items()):
             if isinstance(one, MeasurementError):  # in place: the main thread may be adding one meanwhile

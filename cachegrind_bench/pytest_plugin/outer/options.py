@@ -16,7 +16,7 @@ from cachegrind_bench.startup.exchange import WARM_UP
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Gates
-    from cachegrind_bench.harness.pytest_session.request import Settings
+    from cachegrind_bench.harness.pytest_session.request import SessionSettings
     from cachegrind_bench.valgrind.options import Geometry
 
 
@@ -87,7 +87,7 @@ class Base:
 class Asked:
     """What was asked for, checked: how to measure, with which Valgrind, where to write, and what to compare with."""
 
-    settings: Settings
+    settings: SessionSettings
     output: Path | None
     compare: Base | None
     geometry: Geometry
@@ -100,7 +100,7 @@ def settings(config: pytest.Config) -> Asked:
     from cachegrind_bench.config.load import load
     from cachegrind_bench.config.source import find
     from cachegrind_bench.errors import UsageError
-    from cachegrind_bench.harness.pytest_session.request import Settings
+    from cachegrind_bench.harness.pytest_session.request import SessionSettings
     from cachegrind_bench.hermetic.environment import LAYOUTS, Request
     from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.valgrind.options import Geometry
@@ -128,7 +128,7 @@ def settings(config: pytest.Config) -> Asked:
     base, gates = file("compare"), _gates(defaults)
     typed = chosen("env") or os.environ.get("CG_BENCH_ENV", "").split()
     return Asked(
-        settings=Settings(
+        settings=SessionSettings(
             environ=dict(os.environ),
             jobs=min(0 if jobs == "auto" else int(jobs), cpus) or cpus,
             request=Request.parse((*of_this_python(), *defaults.get("env", ()), *typed)),
