@@ -149,6 +149,11 @@ def share(part: int, whole: int) -> str:
     return f"{round(100 * part / whole, 1) + 0.0:.1f} %" if whole else "-"  # + 0.0: no -0.0
 
 
+def is_worth_a_row(part: int, whole: int) -> bool:
+    """Return whether this is at least half a percent of the whole change, or all cancels out."""
+    return 200 * abs(part) >= abs(whole)
+
+
 def spread(low: int, high: int) -> str:
     """Return how far apart two counts of one thing are, (high - low) / low, in percent; exactly 0 only if equal."""
     if low == high:

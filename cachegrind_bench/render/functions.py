@@ -106,7 +106,7 @@ def called(graph: CallGraph | None, *, top: int, root: str) -> Section:
     """List the functions of a program with their calls, if all of these were recorded."""
     from cachegrind_bench.compare.call_pairs import native_sides
     from cachegrind_bench.compare.call_split import costs
-    from cachegrind_bench.render.comparison.words import each_call, ends
+    from cachegrind_bench.render.comparison.calls import each_call, ends
 
     if graph is None or not graph.is_whole or top <= 0:
         return _NOTHING

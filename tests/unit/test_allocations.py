@@ -13,7 +13,10 @@ from cachegrind_bench.compare.allocations import Allocations, counted
 from cachegrind_bench.compare.verdict import Cause, State, with_allocations
 from cachegrind_bench.model.call_graph import CallGraph
 from cachegrind_bench.model.thresholds import limit, percentages
-from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.comparison.allocations import allocations_text
+from cachegrind_bench.render.comparison.blame import blamed_place
+from cachegrind_bench.render.comparison.remarks import remarks
+from cachegrind_bench.render.comparison.verdict_line import verdict_line
 from cachegrind_bench.render.documents.comparisons import comparison
 from cachegrind_bench.render.report import measured as report
 from cachegrind_bench.usecases.ci.base import unexplained
@@ -45,7 +48,7 @@ def more(**functions: tuple[int, dict[str, int]]) -> Allocations:
 
 
 def said(**functions: tuple[int, dict[str, int]]) -> str | None:
-    return words.allocations(more(**functions))
+    return allocations_text(more(**functions))
 
 
 def test_more_allocations_are_counted_once_each_and_named_with_who_makes_most_of_them() -> None:
@@ -53,7 +56,7 @@ def test_more_allocations_are_counted_once_each_and_named_with_who_makes_most_of
     assert (found.made.base, found.made.candidate, found.made.callers[0].label.name) == (9, 32, "join")
     assert [caller.candidate.number - caller.base.number for caller in found.made.callers] == [18, 5]
     assert (found.freed.base, found.freed.candidate, found.kept) == (6, 6, 23)
-    assert words.allocations(found) == "23 more allocations (9 → 32), 18 more from join (words.c), and no more frees"
+    assert allocations_text(found) == "23 more allocations (9 → 32), 18 more from join (words.c), and no more frees"
 
 
 @pytest.mark.parametrize(
@@ -121,10 +124,10 @@ def test_more_allocations_than_the_threshold_are_a_regression(threshold: str, st
 def test_the_verdict_names_who_allocates_more() -> None:
     found = gated(BEFORE, AFTER, allocations="0%")
     text = "4 more allocations (9 → 13), from main (words.c), through split; --threshold-allocations is 0 %"
-    assert words.headline(found, {}) == f"regression: sieve score +0.01 %, {text}"
+    assert verdict_line(found, {}) == f"regression: sieve score +0.01 %, {text}"
     (difference,) = found.differences
-    assert words.remarks(difference, found.gates) == [text]
-    assert words.place(difference, None, "/work") is None
+    assert remarks(difference, found.gates) == [text]
+    assert blamed_place(difference, None, "/work") is None
     (shown,) = json.loads(comparison(found, {}))["benchmarks"]
     assert (shown["causes"], shown["allocations"]["kept"]) == (["threshold-allocations"], 0)
     made = shown["allocations"]["made"]
@@ -141,7 +144,7 @@ def test_sides_without_calls_are_named_and_are_no_regression(
 ) -> None:
     found = gated(base, candidate, allocations="0%")
     assert found.verdict is State.UNCHANGED
-    assert words.remarks(found.differences[0], found.gates) == [
+    assert remarks(found.differences[0], found.gates) == [
         f"allocations are not compared: no calls are recorded of the {sides} (run --call-tree)"
     ]
 
@@ -165,7 +168,7 @@ def test_a_limit_holds_whatever_the_base_has() -> None:
         found = gated(base, AFTER, limits=limits)
         (difference,) = found.differences
         assert (difference.state, difference.causes) == (State.REGRESSION, (Cause.LIMIT,))
-        said, *more = words.remarks(difference, found.gates)
+        said, *more = remarks(difference, found.gates)
         assert said == "allocations 13 exceeds the limit of 12"
         assert more == (["4 more allocations (9 → 13), from main (words.c), through split"] if base else [])
     assert gated(BEFORE, AFTER, limits=(limit("allocations=13"),)).verdict is State.UNCHANGED
@@ -177,7 +180,7 @@ def test_a_limit_holds_where_a_threshold_cannot() -> None:
     found = gated(None, AFTER, allocations="0%", limits=(limit("sieve:allocations=12"),))
     (difference,) = found.differences
     assert (difference.state, difference.uncounted) == (State.REGRESSION, ("base",))
-    said = words.remarks(difference, found.gates)
+    said = remarks(difference, found.gates)
     assert said[0] == "allocations 13 exceeds the limit of 12"
     assert said[1].startswith("allocations are not compared: no calls are recorded of the base")
 

@@ -11,7 +11,7 @@ from cachegrind_bench.compare.call_split import CallCause, CallSplit, Kind, circ
 from cachegrind_bench.compare.explain import Details
 from cachegrind_bench.model.call_graph import CallGraph, Calls, Code
 from cachegrind_bench.model.metrics import ZERO
-from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.comparison.calls import calls_table, cause_remarks, cause_text
 from tests.unit.calls import LIBC, Functions, code, compared, graph
 
 BASE: Functions = {
@@ -36,7 +36,7 @@ def cause_of(found: CallSplit) -> CallCause:
 
 
 def said(found: CallSplit) -> str | None:
-    return words.cause(Details(total=ZERO, lines=None, lines_missing=False, by_file=False, calls=found, **EMPTY))
+    return cause_text(Details(total=ZERO, lines=None, lines_missing=False, by_file=False, calls=found, **EMPTY))
 
 
 def test_what_is_called_more_often_is_named_with_its_caller_who_is_to_blame() -> None:
@@ -58,7 +58,7 @@ def test_a_call_that_costs_more_is_said_to() -> None:
 
 def test_each_call_is_the_same_quantity_in_sentence_and_table() -> None:
     found = changed(load=(2_500, BASE["load"][1]), main=(100, {"count": 1, "load": 4}))
-    (row,) = (row for row in words.calls_table(found) if "load" in row)
+    (row,) = (row for row in calls_table(found) if "load" in row)
     assert row[5] == "3,000 → 3,500"
     again = compared(
         graph(BASE | {"main": (100, {"load": 4})}),
@@ -94,7 +94,7 @@ def test_calls_that_moved_to_another_caller_are_not_new_ones() -> None:
 def test_where_others_go_the_other_way_a_share_is_not_above_all() -> None:
     found = changed(count=(50, {"contains": 603}), load=(0, BASE["load"][1]))
     known = Details(total=ZERO, lines=None, lines_missing=False, by_file=False, calls=found, **EMPTY)
-    assert words.cause_remarks(known)[0].endswith("from count: +4,100 instructions, all else -2,000")
+    assert cause_remarks(known)[0].endswith("from count: +4,100 instructions, all else -2,000")
 
 
 def test_both_at_once_are_kept_apart() -> None:

@@ -15,8 +15,11 @@ from cachegrind_bench.model.metrics import EVENTS, ZERO, FunctionCost, LineCost,
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.thresholds import Limit
 from cachegrind_bench.render.comparison import github, markdown, table
+from cachegrind_bench.render.comparison.blame import interpreted
+from cachegrind_bench.render.comparison.remarks import remarks
+from cachegrind_bench.render.comparison.states import LOOKS
+from cachegrind_bench.render.comparison.verdict_line import verdict_line
 from cachegrind_bench.render.comparison.view import view
-from cachegrind_bench.render.comparison.words import LOOKS, headline, interpreted, remarks
 from cachegrind_bench.render.documents.comparisons import comparison as comparison_document
 from cachegrind_bench.render.trend.words import against
 from tests.unit.comparing import compared, counts, difference, gates, measured
@@ -57,7 +60,7 @@ def test_mixed_signs_are_reported_whether_gated_or_not() -> None:
 
 def test_from_a_base_of_0_there_is_no_percentage_in_any_format() -> None:
     found = compared(measured(value=ZERO), measured(value=counts(119_307)))
-    assert headline(found, {}) == "regression: sieve score from 0 to 119,307 (threshold 0.5 %)"
+    assert verdict_line(found, {}) == "regression: sieve score from 0 to 119,307 (threshold 0.5 %)"
     (row,) = view(Explained(comparison=found, details={}, names=("a", "b"))).rows
     assert row.cells[:4] == ("0", "119,307", "from 0", "from 0")
     (document,) = json.loads(comparison_document(found, {}))["benchmarks"]
@@ -189,7 +192,7 @@ def test_a_function_that_a_compiler_has_logged_is_not_one_of_the_interpreter(
     ],
 )
 def test_the_verdict_in_one_line(base: list[Benchmark], candidate: list[Benchmark], text: str) -> None:
-    assert headline(compared(base, candidate), {}) == text
+    assert verdict_line(compared(base, candidate), {}) == text
 
 
 def explanation(base: Profile, candidate: Profile, *, lines: bool = False) -> Explanation:

@@ -11,7 +11,7 @@ import pytest
 from cachegrind_bench.compare.estimates import EstimateChange, estimated
 from cachegrind_bench.model.metrics import EVERY_EVENT, Branches, FunctionCost, Profile, estimate, without
 from cachegrind_bench.model.result import Benchmark
-from cachegrind_bench.render.comparison.words import remarks
+from cachegrind_bench.render.comparison.remarks import remarks
 from tests.unit.comparing import counts, difference, gates, measured
 from tests.unit.samples import VECTOR
 

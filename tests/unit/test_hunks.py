@@ -14,7 +14,7 @@ from cachegrind_bench.compare.hunks import Blamed, HunkSplit, Side, hunk_split
 from cachegrind_bench.model.call_graph import Calls
 from cachegrind_bench.model.metrics import ZERO
 from cachegrind_bench.model.symbols import UNKNOWN
-from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.comparison.hunks import hunk_remarks
 from cachegrind_bench.vcs.diff import Hunk, hunks, text_at
 from cachegrind_bench.vcs.git import Git
 
@@ -275,7 +275,7 @@ def test_what_is_said_is_no_more_than_what_is_certain() -> None:
             "moved_count": 0,
         }
         details = Details(total=ZERO, lines=None, lines_missing=False, by_file=False, hunks=found, **empty)
-        return words.hunk_remarks(details)
+        return hunk_remarks(details)
 
     (text,) = said(split(C, "words.c", 4, (6, 7), (9, 9), (12, 12)))
     assert text == (

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 from cachegrind_bench.model.text import shortened
 from cachegrind_bench.render.comparison.github import LONGEST_MESSAGE, message
+from cachegrind_bench.render.comparison.states import LOOKS
 from cachegrind_bench.render.comparison.view import Row, View
-from cachegrind_bench.render.comparison.words import LOOKS
 
 _SEVERITIES = {"error": "major", "warning": "minor"}  # by the levels of annotations; what has others is left out
 _COLUMNS = frozenset({"Δ score", "Δ Ir", "where"})

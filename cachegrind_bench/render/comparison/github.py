@@ -9,8 +9,8 @@ from collections.abc import Collection
 
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.text import shortened
+from cachegrind_bench.render.comparison.states import LOOKS
 from cachegrind_bench.render.comparison.view import Row, View
-from cachegrind_bench.render.comparison.words import LOOKS
 
 # GitHub shows ten annotations of a kind for each step and drops the others without a word.
 _MOST = 10

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.render.benchmark_page import BenchmarkPage, Details, Row
+from cachegrind_bench.render.comparison.states import LOOKS
 from cachegrind_bench.render.comparison.view import view
-from cachegrind_bench.render.comparison.words import LOOKS
 from cachegrind_bench.render.table import Section
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.text import counted, name_or_path, shortened
+from cachegrind_bench.render.comparison.states import LOOKS
 from cachegrind_bench.render.comparison.view import Row, View
-from cachegrind_bench.render.comparison.words import LOOKS
 from cachegrind_bench.render.markdown import escape, fold, table
 from cachegrind_bench.render.table import without_empty
 

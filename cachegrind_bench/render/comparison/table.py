@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.text import shortened
+from cachegrind_bench.render.comparison.states import LOOKS
 from cachegrind_bench.render.comparison.view import Row, View
-from cachegrind_bench.render.comparison.words import LOOKS
 from cachegrind_bench.render.table import GREEN, RED, YELLOW, aligned, coloured, fitted, is_wider, wrapped
 
 _LONGEST_ID = 60

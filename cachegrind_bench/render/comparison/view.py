@@ -19,13 +19,21 @@ from cachegrind_bench.model.text import (
     counted,
     grouped,
     in_line,
+    is_worth_a_row,
     percent,
     plain,
     share,
     signed,
 )
-from cachegrind_bench.render.comparison import words
-from cachegrind_bench.render.comparison.builds import build_remarks
+from cachegrind_bench.render.comparison.allocations import allocation_remarks
+from cachegrind_bench.render.comparison.blame import blamed_place, chief, culprit, interpreted, lacks_debug_information
+from cachegrind_bench.render.comparison.builds import build_file_remarks, build_remarks, lonely_remarks, other_build
+from cachegrind_bench.render.comparison.calls import calls_table, cause_remarks
+from cachegrind_bench.render.comparison.hunks import MOST_HUNKS, hunk_remarks
+from cachegrind_bench.render.comparison.python import python_remarks, python_table
+from cachegrind_bench.render.comparison.remarks import fields_text, remarks
+from cachegrind_bench.render.comparison.states import numbered
+from cachegrind_bench.render.comparison.verdict_line import verdict_line
 from cachegrind_bench.render.table import without_empty
 
 if TYPE_CHECKING:
@@ -92,7 +100,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 def headline(made: Explained) -> str:
     """Return the verdict in one line."""
-    return plain(words.headline(made.comparison, made.details))
+    return plain(verdict_line(made.comparison, made.details))
 
 
 def view(made: Explained, *, whole: bool = False) -> View:
@@ -104,7 +112,7 @@ def view(made: Explained, *, whole: bool = False) -> View:
     table = [_row(item, comparison, details.get(item.id), root) for item in shown]
     columns, *cells = without_empty([_columns(comparison), *(row.cells for row in table)], (_MARGIN,))
     return View(
-        headline=in_line(words.headline(comparison, details)),
+        headline=in_line(verdict_line(comparison, details)),
         verdict=comparison.verdict,
         origin=(*((label, in_line(_origin(name, result))) for label, name, result in sides), *_differing(comparison)),
         notices=tuple(map(in_line, notices(comparison, details))),
@@ -112,7 +120,7 @@ def view(made: Explained, *, whole: bool = False) -> View:
         deciding=f"Δ {comparison.gates.metric.value}",
         start=common_start([plain(item.id) for item in comparison.differences]),
         rows=tuple(replace(row, cells=texts) for row, texts in zip(table, cells, strict=True)),
-        left_out=words.numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
+        left_out=numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
         explanations=tuple(
             _explanation(by_id[name], comparison, details[name], root) for name in made.at_length if name in details
         ),
@@ -154,23 +162,23 @@ def _differing(comparison: Comparison) -> tuple[tuple[str, str], ...]:
 def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]:
     """Return what holds for the comparison as a whole and should not go unseen."""
     built = (remark for item in comparison.differences for remark in build_remarks(item))
-    changed = (remark for item in details.values() for remark in words.build_file_remarks(item))
+    changed = (remark for item in details.values() for remark in build_file_remarks(item))
     found = [*dict.fromkeys((*built, *changed))][:_MOST_BUILDS]
     found += comparison.remarks
     if comparison.forced:
-        found.append(f"compared by force (--force), in spite of {words.fields_text(comparison.forced)}")
+        found.append(f"compared by force (--force), in spite of {fields_text(comparison.forced)}")
     elif any(item.forced for item in comparison.differences):
         found.append("compared by force (--force), in spite of differing keys")
     if comparison.rescored:
         found.append(f"scores under {', '.join(comparison.rescored)} were computed again under {comparison.model.name}")
     found += [f"{text} does not match any benchmark" for text in comparison.unused]
     explained = [item for item in comparison.differences if item.id in details and item.state in BLAMING]
-    if any(words.lacks_debug_information(item, details[item.id]) for item in explained):
+    if any(lacks_debug_information(item, details[item.id]) for item in explained):
         found.append(
             f"{UNKNOWN}: the program has no debug information; compile with -g (Cargo: debug = true), and do not strip"
         )
     others = [item for item in explained if details[item.id].python is None]
-    names = {words.interpreted(item, details[item.id]) for item in others} - {None}
+    names = {interpreted(item, details[item.id]) for item in others} - {None}
     if names:
         found.append(
             f"the functions named are C functions of {', '.join(sorted(map(str, names)))}, not those of its script"
@@ -185,7 +193,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
     moved, weigh = item.change, comparison.weigh
     grown = item.growth
     blamed = details if item.state in BLAMING else None
-    instead = words.other_build(item, blamed) if blamed is not None else None
+    instead = other_build(item, blamed) if blamed is not None else None
     if grown is not None:
         from cachegrind_bench.render.growth import class_text, function_text
 
@@ -205,17 +213,17 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
             change(other.relative),
             signed(moved.delta.ll_hits),
             signed(moved.delta.ram_hits),
-            instead or words.culprit(blamed),
+            instead or culprit(blamed),
         ]
     if instead:
         blamed = None
     said = [
-        *(words.lonely_remarks(details) if instead else []),
-        *words.python_remarks(blamed),
-        *words.cause_remarks(blamed),
-        *words.hunk_remarks(blamed),
-        *words.allocation_remarks(item, blamed),
-        *words.remarks(item, comparison.gates, root),
+        *(lonely_remarks(details) if instead else []),
+        *python_remarks(blamed),
+        *cause_remarks(blamed),
+        *hunk_remarks(blamed),
+        *allocation_remarks(item, blamed),
+        *remarks(item, comparison.gates, root),
     ]
     if comparison.without_base and item.state is State.NEW:
         said = []  # as all are, which the verdict says
@@ -224,7 +232,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
         state=item.state,
         cells=tuple(map(plain, cells)),
         remarks=tuple(map(in_line, said)),
-        place=None if instead else words.place(item, blamed, root),
+        place=None if instead else blamed_place(item, blamed, root),
     )
 
 
@@ -242,7 +250,7 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
 
     names = ("file",) if details.by_file else ("function", "file")
     functions = [(*columns, *names)]
-    shown = [row for row in details.rows if words.is_worth_a_row(weigh(row.delta), total)] or details.rows[:1]
+    shown = [row for row in details.rows if is_worth_a_row(weigh(row.delta), total)] or details.rows[:1]
     functions += (cells(row.delta, *(demangled(row.name), below(row.file, root))[-len(names) :]) for row in shown)
     others = len(details.rows) + len(details.rest) - len(shown)
     if others:
@@ -250,17 +258,15 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
         functions.append(cells(details.total - delta, counted(others, f"other {names[0]}")))
     functions.append(cells(details.total, "total"))
     lines = [cells(line.delta, demangled(name), below(_place(line), root)) for name, line in details.lines or ()]
-    by_python = words.chief(details) is not None
+    by_python = chief(details) is not None
     tables = (
         []
         if details.lonely
         else [
-            words.python_table(details.python) if details.python else [],
+            python_table(details.python) if details.python else [],
             functions,
             # Of an interpreter they say nothing about its script.
-            words.calls_table(details.calls)
-            if details.calls is not None and details.calls.rows and not by_python
-            else [],
+            calls_table(details.calls) if details.calls is not None and details.calls.rows and not by_python else [],
             [(*columns, "function", "source line"), *lines] if lines else [],
         ]
     )
@@ -278,9 +284,9 @@ def _hunk_texts(details: Details) -> Iterator[tuple[str, str]]:
     found = details.hunks
     if found is None:
         return
-    for row in found.shown[: words.MOST_HUNKS]:
+    for row in found.shown[:MOST_HUNKS]:
         how = ", called from it or its own" if row is found.through else ""
-        for hunk, text in [*zip(row.hunks, row.texts, strict=True)][: words.MOST_HUNKS]:
+        for hunk, text in [*zip(row.hunks, row.texts, strict=True)][:MOST_HUNKS]:
             title = f"{hunk.place}, in {row.function.name}: {signed(row.function.ir)} instructions{how}"
             yield in_line(title), "\n".join(map(plain, text.split("\n")))
 

@@ -21,8 +21,12 @@ from cachegrind_bench.model.described import (
     doc,
 )
 from cachegrind_bench.model.metrics import Counts
-from cachegrind_bench.render.comparison import words
-from cachegrind_bench.render.comparison.builds import other_builds
+from cachegrind_bench.render.comparison.allocations import allocations_text
+from cachegrind_bench.render.comparison.blame import interpreted
+from cachegrind_bench.render.comparison.builds import lonely_remarks, other_build, other_builds
+from cachegrind_bench.render.comparison.calls import cause_text
+from cachegrind_bench.render.comparison.remarks import remarks
+from cachegrind_bench.render.comparison.verdict_line import verdict_line
 from cachegrind_bench.render.documents.document import Document, fields, optional, ppm
 from cachegrind_bench.render.documents.growth import ComparedGrowth, compared
 from cachegrind_bench.valgrind.demangling import demangled
@@ -407,7 +411,7 @@ def comparison(found: Comparison, details: Mapping[str, Details]) -> str:
     return DiffReport(
         **fields(found, "verdict", "rescored", "compared"),
         conclusion=found.conclusion(),
-        headline=words.headline(found, details),
+        headline=verdict_line(found, details),
         metric=found.gates.metric,
         model=found.model.name,
         notices=tuple(notices(found, details)),
@@ -431,11 +435,11 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         return SideCounts(counts=of.counts, score=found.model.score(of.counts), key=of.key)
 
     moved = item.change
-    to_blame = details if item.state in BLAMING and words.other_build(item, details) is None else None
+    to_blame = details if item.state in BLAMING and other_build(item, details) is None else None
     blamed = None if to_blame is None else to_blame.blamed
     return ComparedBenchmark(
         **fields(item, "id", "state", "forced", "causes", "fields"),
-        remarks=(*words.lonely_remarks(details), *words.remarks(item, found.gates)),
+        remarks=(*lonely_remarks(details), *remarks(item, found.gates)),
         base=side(item.base),
         candidate=side(item.candidate),
         threshold_ppm=ppm(item.threshold),
@@ -449,7 +453,7 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
             ExceededLimit(name=broken.limit.name, limit=broken.limit.value, value=broken.value)
             for broken in item.broken
         ),
-        interpreter=words.interpreted(item, details),
+        interpreter=interpreted(item, details),
         builds=tuple(
             OtherBuild(path=one.path, base=one.compilers[0], candidate=one.compilers[1]) for one in other_builds(item)
         ),
@@ -517,7 +521,7 @@ def _cause(details: Details) -> CallReason | None:
         return None
     return CallReason(
         **fields(found, "kind", "ir", "members"),
-        text=words.cause(details) or "",
+        text=cause_text(details) or "",
         function=NamedFunction(**_label(found.function)),
         blamed=NamedFunction(**_label(found.culprit)),
         **_both(found),
@@ -539,7 +543,7 @@ def _allocations(found: Allocations) -> AllocationsExplained:
         return NumberOfCalls(**fields(of, "base", "candidate", "delta"), callers=tuple(map(_caller, of.callers)))
 
     return AllocationsExplained(
-        text=words.allocations(found), made=number(found.made), freed=number(found.freed), kept=found.kept
+        text=allocations_text(found), made=number(found.made), freed=number(found.freed), kept=found.kept
     )
 
 
