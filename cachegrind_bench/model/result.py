@@ -196,14 +196,14 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One stored run: `uid` names its record, `created_at` is UTC, as 2026-01-31T12:00:00Z."""
+    """A stored run."""
 
-    uid: str
-    tool_version: str
-    created_at: str
-    commit: Commit | None
-    env_key: str
-    points: tuple[Point, ...]
+    uid: Annotated[str, doc("name of the run in the store")]
+    created_at: Annotated[str, doc("when it was measured, UTC")]
+    tool_version: Annotated[str, doc("version of cg-bench that measured it")]
+    commit: Annotated[Commit | None, doc("the commit that was measured")]
+    env_key: Annotated[str, doc("key of the machine")] = msgspec.field(name="environment")
+    points: Annotated[tuple[Point, ...], doc("its benchmarks with their counts")] = msgspec.field(name="benchmarks")
 
 
 class CommitNote(msgspec.Struct, frozen=True, kw_only=True):

@@ -158,9 +158,9 @@ def runs(
 ) -> str:
     """Return runs of `total` that there are at this place, with the `subjects` of their commits as far as they are known."""
     if form == "json":
-        from cachegrind_bench.render.documents import lists
+        from cachegrind_bench.render.documents.lists import RunList
 
-        return lists.runs(found, total, place)
+        return RunList(store=place, total=total, runs=tuple(found)).text()
     columns: Row = ("run", "commit", "subject", "benchmarks", "committed", "branch", "measured", "environment")
     columns, *rows = table.without_empty([columns, *(_run(run, subjects) for run in found)], (2,))
     last = len(columns) - 1
@@ -194,9 +194,9 @@ def _minute(time: str) -> str:
 def problems(found: Sequence[Problem], total: int, place: str, form: str) -> str:
     """Return what is wrong with the store at this place, which has `total` records."""
     if form == "json":
-        from cachegrind_bench.render.documents import lists
+        from cachegrind_bench.render.documents.lists import ProblemList
 
-        return lists.problems(found, total, place)
+        return ProblemList(store=place, records=total, problems=tuple(found)).text()
     verdict = counted(len(found), "problem") if found else "nothing wrong"
     rows = tuple((problem.where, problem.what) for problem in found)
     section = Section(columns=("where", "what is wrong"), rows=rows)

@@ -46,8 +46,10 @@ WRITTEN: dict[type[Document], list[str]] = {
     BenchmarkList: [lists.benchmarks([], "cg-bench.toml")],
     DoctorReport: [checks.diagnosis(CHECKED, "fine")],
     VerifyReport: [checks.verification(VERIFIED, "fine")],
-    RunList: [lists.runs([RUN], 1, "file:.cg-bench")],
-    ProblemList: [lists.problems([Problem(where="x", what="is damaged")], 1, "file:.cg-bench")],
+    RunList: [RunList(store="file:.cg-bench", total=1, runs=(RUN,)).text()],
+    ProblemList: [
+        ProblemList(store="file:.cg-bench", records=1, problems=(Problem(where="x", what="is damaged"),)).text()
+    ],
     BaselineList: [lists.baselines({"main": result(benchmark()), "old": "cannot be read"})],
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from cachegrind_bench.model.described import Milliseconds, doc
-from cachegrind_bench.model.result import Commit, Point, Result, Snapshot
+from cachegrind_bench.model.result import Result, Snapshot
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.render.documents.document import Document, fields, optional
 from cachegrind_bench.store.protocol import Problem
@@ -69,24 +69,13 @@ class BaselineList(Document, frozen=True, kw_only=True):
     baselines: Annotated[tuple[BaselineEntry, ...], doc("the baselines by name")]
 
 
-class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored run."""
-
-    uid: Annotated[str, doc("name of the run in the store")]
-    created_at: Annotated[str, doc("when it was measured, UTC")]
-    tool_version: Annotated[str, doc("version of cg-bench that measured it")]
-    commit: Annotated[Commit | None, doc("the commit that was measured")]
-    environment: Annotated[str, doc("key of the machine")]
-    benchmarks: Annotated[tuple[Point, ...], doc("its benchmarks with their counts")]
-
-
 class RunList(Document, frozen=True, kw_only=True):
     """`history list --format json`: stored runs, the newest commit first."""
 
     schema: Literal["cg-bench.history/1"] = "cg-bench.history/1"
     store: Annotated[str, doc("URL of the store")]
     total: Annotated[int, doc("number of runs that there are; `--last` may list fewer")]
-    runs: Annotated[tuple[StoredRun, ...], doc("the runs")]
+    runs: Annotated[tuple[Snapshot, ...], doc("the runs")]
 
 
 class ProblemList(Document, frozen=True, kw_only=True):
@@ -134,19 +123,3 @@ def _baseline(name: str, held: Result | str) -> BaselineEntry:
         },
         created_at=held.created_at,
     )
-
-
-def runs(found: Sequence[Snapshot], total: int, store: str) -> str:
-    """Return runs of the `total` that there are in this store."""
-    listed = (
-        StoredRun(
-            **fields(run, "uid", "created_at", "tool_version", "commit"), environment=run.env_key, benchmarks=run.points
-        )
-        for run in found
-    )
-    return RunList(store=store, total=total, runs=tuple(listed)).text()
-
-
-def problems(found: Sequence[Problem], total: int, store: str) -> str:
-    """Return what is wrong with this store, which has `total` records."""
-    return ProblemList(store=store, records=total, problems=tuple(found)).text()
