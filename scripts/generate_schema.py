@@ -46,7 +46,11 @@ _BEGIN, _END = "<!-- reference: made by scripts/generate_schema.py -->", "<!-- e
 
 def _components(struct: type[msgspec.Struct], place: str = "$defs") -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the schema of a struct and those it refers to; docstrings without indentation, as CPython has them since 3.13."""
-    (root,), found = msgspec.json.schema_components([struct], ref_template=f"#/{place}/{{name}}")
+    (root,), found = msgspec.json.schema_components(
+        [struct],
+        ref_template=f"#/{place}/{{name}}",
+        schema_hook=lambda _fraction: {"type": "integer"},  # parts per million
+    )
     for described in found.values():
         if "description" in described:
             described["description"] = inspect.cleandoc(described["description"])

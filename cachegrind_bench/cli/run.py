@@ -286,8 +286,7 @@ def remarks_on_limits(result: Result, gates: Gates) -> Iterator[str]:
             calls = item.calls if gates.needs_calls(item.id) else None
             made = None if calls is None or not calls.is_whole else counted(None, calls).made.candidate
             for over in exceeded(gates.limits, item, CostModel.parse(item.score.model), made):
-                limit = over.limit
-                yield f"{item.id}: {limit.name} {grouped(over.value)} exceeds the limit of {grouped(limit.value)}"
+                yield f"{item.id}: {over.name} {grouped(over.value)} exceeds the limit of {grouped(over.limit)}"
 
 
 def _run_on_workers(options: dict[str, Any], request: MeasureRequest, selection: Selection) -> SuiteRun:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench.model.described import Points, PointsMore, PpmMore, doc
 from cachegrind_bench.model.metrics import estimate_terms
 from cachegrind_bench.model.result import Benchmark
 
@@ -34,29 +36,24 @@ _SMALLEST, _LARGEST = 1.01, 2  # factors of the composed changes
 
 
 class Range(msgspec.Struct, frozen=True):
-    """A range of relative changes, as fractions of one."""
+    """A range of relative changes."""
 
-    low: Fraction
-    high: Fraction
+    low: Annotated[PpmMore, doc("its lower end")]
+    high: Annotated[PpmMore, doc("its upper end")]
 
 
 class EstimateChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The estimates of both sides. `terms` are what they are the sum of, base and candidate; the first moved most.
+    """Estimates of the time, in no unit, and what a change like this was in time."""
 
-    In `half` of all changes like this the time moved within the one range, in nine of ten (`most`) within the other: None where
-    none like it was composed, as it is very small or large, or mostly consists of parts that cancel.
-    """
-
-    base: int
-    candidate: int
-    terms: Mapping[str, tuple[int, int]]
-    half: Range | None = None
-    most: Range | None = None
-
-    @property
-    def relative(self) -> Fraction:
-        """The change as a fraction of the base."""
-        return Fraction(self.candidate - self.base, self.base)
+    base: Annotated[Points, doc("estimate of the base")]
+    candidate: Annotated[Points, doc("estimate of the candidate")]
+    relative: Annotated[PpmMore, doc("relative change of the estimate")] = msgspec.field(name="change_ppm")
+    # None where no change like it was composed: it is very small or large, or mostly consists of parts that cancel.
+    half: Annotated[Range | None, doc("where the time of half of such changes lay; null if none like it is known")] = (
+        msgspec.field(name="half_ppm")
+    )
+    most: Annotated[Range | None, doc("where the time of nine in ten lay")] = msgspec.field(name="most_ppm")
+    terms: Annotated[Mapping[str, PointsMore], doc("change of each part of the estimate")]  # the first moved most
 
 
 def estimated(base: Benchmark | None, candidate: Benchmark | None) -> EstimateChange | None:
@@ -70,9 +67,11 @@ def estimated(base: Benchmark | None, candidate: Benchmark | None) -> EstimateCh
     old, new = sum(before.values()), sum(after.values())
     if not (old and new):
         return None
-    names = sorted(before, key=lambda name: -abs(after[name] - before[name]))
-    found = EstimateChange(base=old, candidate=new, terms={name: (before[name], after[name]) for name in names})
-    parts = sum(abs(after[name] - before[name]) for name in names)
+    moved = {name: after[name] - before[name] for name in before}
+    terms = dict(sorted(moved.items(), key=lambda item: -abs(item[1])))
+    relative = Fraction(new - old, old)
+    found = EstimateChange(base=old, candidate=new, relative=relative, half=None, most=None, terms=terms)
+    parts = sum(map(abs, moved.values()))
     ratio = new / old
     if not _SMALLEST <= max(ratio, 1 / ratio) <= _LARGEST or 2 * abs(new - old) < parts:
         return found

@@ -110,11 +110,12 @@ class Cause(StrEnum):
     LIMIT = "limit"
 
 
-class Broken(msgspec.Struct, frozen=True, kw_only=True):
+class ExceededLimit(msgspec.Struct, frozen=True, kw_only=True):
     """A limit that was exceeded."""
 
-    limit: Limit
-    value: int
+    name: Annotated[str, doc("`score`, an event, `L1`, `LL` or `RAM`")]
+    limit: Annotated[int, doc("the limit, in points or events")]
+    value: Annotated[int, doc("the candidate's value")]
 
 
 class FieldDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +141,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     change: Change | None = None
     threshold: Fraction = Fraction(0)
     causes: tuple[Cause, ...] = ()
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[ExceededLimit, ...] = ()
     fields: tuple[FieldDifference, ...] = ()
     forced: bool = False
     growth: GrowthChange | None = None
@@ -385,12 +386,16 @@ def judge(
 
 def exceeded(
     limits: Iterable[Limit], item: Benchmark, model: CostModel, allocations: int | None = None
-) -> tuple[Broken, ...]:
+) -> tuple[ExceededLimit, ...]:
     """Return which of the limits the counts of a benchmark exceed, or its allocations if these are known."""
     if item.counts is None:
         return ()
     measured = [(one, one.measured(item.counts, model, allocations)) for one in limits if one.holds_for(item.id)]
-    return tuple(Broken(limit=one, value=value) for one, value in measured if value is not None and value > one.value)
+    return tuple(
+        ExceededLimit(name=one.name, limit=one.value, value=value)
+        for one, value in measured
+        if value is not None and value > one.value
+    )
 
 
 def field_differences(base: Mapping[str, str], candidate: Mapping[str, str]) -> tuple[FieldDifference, ...]:

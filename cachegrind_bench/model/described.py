@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated
 
 from msgspec import Meta
@@ -18,8 +19,8 @@ Instructions = Annotated[int, Meta(extra_json_schema={UNIT: "instructions"})]
 Events = Annotated[int, Meta(extra_json_schema={UNIT: "events"})]
 Points = Annotated[int, Meta(extra_json_schema={UNIT: "score"})]
 Milliseconds = Annotated[int, Meta(extra_json_schema={UNIT: "ms"})]
-Ppm = Annotated[int, Meta(extra_json_schema={UNIT: "ppm"})]
+Ppm = Annotated[Fraction, Meta(extra_json_schema={UNIT: "ppm"})]
 # Differences are candidate minus base, or latest minus earlier.
 InstructionsMore = Annotated[int, Meta(extra_json_schema={UNIT: "instructions", DIFFERENCE: True})]
 PointsMore = Annotated[int, Meta(extra_json_schema={UNIT: "score", DIFFERENCE: True})]
-PpmMore = Annotated[int, Meta(extra_json_schema={UNIT: "ppm", DIFFERENCE: True})]
+PpmMore = Annotated[Fraction, Meta(extra_json_schema={UNIT: "ppm", DIFFERENCE: True})]

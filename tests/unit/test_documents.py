@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,12 +58,13 @@ WRITTEN: dict[type[Document], list[str]] = {
 @pytest.mark.parametrize("kind", WRITTEN, ids=lambda kind: kind.__name__)
 def test_what_is_written_can_be_read_as_its_schema_says_and_has_nothing_else(kind: type[Document]) -> None:
     for text in WRITTEN[kind]:
-        assert msgspec.json.decode(text, type=kind).text() == text
+        found = msgspec.json.decode(text, type=kind, dec_hook=lambda _fraction, ppm: Fraction(ppm, 1_000_000))
+        assert found.text() == text
 
 
 @pytest.mark.parametrize("kind", WRITTEN, ids=lambda kind: kind.__name__)
 def test_every_field_is_described(kind: type[Document]) -> None:
-    _, found = msgspec.json.schema_components([kind])
+    _, found = msgspec.json.schema_components([kind], schema_hook=lambda _fraction: {"type": "integer"})
     fields: dict[str, Any] = {
         f"{name}.{field}": about
         for name, struct in found.items()

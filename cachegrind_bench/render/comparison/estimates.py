@@ -27,7 +27,7 @@ def estimate_remarks(difference: Difference) -> list[str]:
 
 def _parts(found: EstimateChange) -> str:
     """Return what each part moved the estimate by, largest first: they add up to its change."""
-    moved = {name: Fraction(after - before, found.base) for name, (before, after) in found.terms.items()}
+    moved = {name: Fraction(part, found.base) for name, part in found.terms.items()}
     least = max(map(abs, moved.values())) / _SMALL
     shown = [f"{name} {change(part, _DIGITS)}" for name, part in moved.items() if part and abs(part) >= least]
     return f" ({', '.join(shown)})" if shown else ""

@@ -116,8 +116,8 @@ def _values(field: FieldDifference) -> tuple[str, str]:
 def gate_remarks(difference: Difference, gates: Gates) -> list[str]:
     """Say which limits and thresholds it exceeds."""
     found = [
-        f"{item.limit.name}{' hits' if item.limit.name in {'L1', 'LL', 'RAM'} else ''} {grouped(item.value)} exceeds the "
-        f"limit of {grouped(item.limit.value)}"
+        f"{item.name}{' hits' if item.name in {'L1', 'LL', 'RAM'} else ''} {grouped(item.value)} exceeds the "
+        f"limit of {grouped(item.limit)}"
         for item in difference.broken
     ]
     found += _allocation_gates(difference, gates)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from cachegrind_bench.compare.call_split import Kind
 from cachegrind_bench.compare.estimates import EstimateChange, estimated
-from cachegrind_bench.compare.verdict import BLAMING, Cause, Comparison, Conclusion, FieldDifference, Metric, State
+from cachegrind_bench.compare.verdict import (
+    BLAMING,
+    Cause,
+    Comparison,
+    Conclusion,
+    ExceededLimit,
+    FieldDifference,
+    Metric,
+    State,
+)
 from cachegrind_bench.model.described import (
     DIFFERENCE,
     Instructions,
@@ -27,7 +38,7 @@ from cachegrind_bench.render.comparison.builds import lonely_remarks, other_buil
 from cachegrind_bench.render.comparison.calls import cause_text
 from cachegrind_bench.render.comparison.remarks import remarks
 from cachegrind_bench.render.comparison.verdict_line import verdict_line
-from cachegrind_bench.render.documents.document import Document, fields, optional, ppm
+from cachegrind_bench.render.documents.document import Document, fields, optional
 from cachegrind_bench.render.documents.growth import ComparedGrowth, compared
 from cachegrind_bench.valgrind.demangling import demangled
 
@@ -82,14 +93,6 @@ class NoisePpm(msgspec.Struct, frozen=True, kw_only=True):
 
     score: Annotated[Ppm, doc("range of the score in repeated runs, relative to the lowest; rounded up")]
     Ir: Annotated[Ppm, doc("range of Ir in repeated runs, relative to the lowest; rounded up")]
-
-
-class ExceededLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit that was exceeded."""
-
-    name: Annotated[str, doc("`score`, an event, `L1`, `LL` or `RAM`")]
-    limit: Annotated[int, doc("the limit, in points or events")]
-    value: Annotated[int, doc("the candidate's value")]
 
 
 class BlamedFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -329,26 +332,6 @@ class PythonExplained(msgspec.Struct, frozen=True, kw_only=True):
     cut: Annotated[bool, doc("whether a profile lacks the outer callers of some calls")]
 
 
-class RangePpm(msgspec.Struct, frozen=True, kw_only=True):
-    """A range of relative changes."""
-
-    low: Annotated[PpmMore, doc("its lower end")]
-    high: Annotated[PpmMore, doc("its upper end")]
-
-
-class EstimateReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Estimates of the time, in no unit, and what a change like this was in time."""
-
-    base: Annotated[Points, doc("estimate of the base")]
-    candidate: Annotated[Points, doc("estimate of the candidate")]
-    change_ppm: Annotated[PpmMore, doc("relative change of the estimate")]
-    half_ppm: Annotated[
-        RangePpm | None, doc("where the time of half of such changes lay; null if none like it is known")
-    ]
-    most_ppm: Annotated[RangePpm | None, doc("where the time of nine in ten lay")]
-    terms: Annotated[dict[str, PointsMore], doc("change of each part of the estimate")]
-
-
 class ComparedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark of the comparison."""
 
@@ -363,7 +346,7 @@ class ComparedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     threshold_ppm: Annotated[Ppm, doc("what the metric was held to; noise may have raised it")]
     change_ppm: Annotated[ChangePpm | None, doc("relative changes; null unless both sides compare")]
     noise_ppm: Annotated[NoisePpm | None, doc("what repeated runs differ by")]
-    estimate: Annotated[EstimateReport | None, doc("estimates of the time, if both sides have them")]
+    estimate: Annotated[EstimateChange | None, doc("estimates of the time, if both sides have them")]
     layouts: Annotated[int | None, doc("number of memory layouts that both sides have")]
     limits: Annotated[tuple[ExceededLimit, ...], doc("limits that were exceeded")]
     interpreter: Annotated[
@@ -442,17 +425,12 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         remarks=(*lonely_remarks(details), *remarks(item, found.gates)),
         base=side(item.base),
         candidate=side(item.candidate),
-        threshold_ppm=ppm(item.threshold),
-        change_ppm=optional(
-            moved, lambda it: ChangePpm(score=optional(it.score.relative, ppm), Ir=optional(it.ir.relative, ppm))
-        ),
+        threshold_ppm=item.threshold,
+        change_ppm=optional(moved, lambda it: ChangePpm(score=it.score.relative, Ir=it.ir.relative)),
         noise_ppm=optional(moved, lambda it: NoisePpm(score=_noise(it.score), Ir=_noise(it.ir))),
-        estimate=optional(estimated(item.base, item.candidate) if moved is not None else None, _estimate),
+        estimate=None if moved is None else estimated(item.base, item.candidate),
         layouts=optional(moved, lambda it: it.layouts),
-        limits=tuple(
-            ExceededLimit(name=broken.limit.name, limit=broken.limit.value, value=broken.value)
-            for broken in item.broken
-        ),
+        limits=item.broken,
         interpreter=interpreted(item, details),
         builds=tuple(
             OtherBuild(path=one.path, base=one.compilers[0], candidate=one.compilers[1]) for one in other_builds(item)
@@ -460,7 +438,7 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         build_files=() if details is None else details.build_files,
         blamed=None
         if blamed is None or details is None
-        else BlamedFunction(function=demangled(blamed.name), file=blamed.file, share_ppm=ppm(details.blamed_share)),
+        else BlamedFunction(function=demangled(blamed.name), file=blamed.file, share_ppm=details.blamed_share),
         cause=optional(to_blame, _cause),
         calls=optional(details, lambda it: optional(it.calls, _calls)),
         hunks=optional(details, lambda it: optional(it.hunks, _hunks)),
@@ -471,20 +449,9 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
     )
 
 
-def _estimate(found: EstimateChange) -> EstimateReport:
-    return EstimateReport(
-        base=found.base,
-        candidate=found.candidate,
-        change_ppm=ppm(found.relative),
-        half_ppm=optional(found.half, lambda it: RangePpm(low=ppm(it.low), high=ppm(it.high))),
-        most_ppm=optional(found.most, lambda it: RangePpm(low=ppm(it.low), high=ppm(it.high))),
-        terms={name: after - before for name, (before, after) in found.terms.items()},
-    )
-
-
-def _noise(shift: Shift) -> int:
-    """Return parts per million, rounded up: only equal runs have none."""
-    return -(-shift.noise.numerator * 1_000_000 // shift.noise.denominator)
+def _noise(shift: Shift) -> Fraction:
+    """Return whole parts per million, rounded up: only equal runs have none."""
+    return Fraction(ceil(shift.noise * 1_000_000), 1_000_000)
 
 
 def _explanation(details: Details, found: Comparison) -> Explained:

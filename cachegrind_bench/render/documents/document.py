@@ -24,7 +24,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self) -> str:
         """Return it as JSON, indented, with sorted keys: the same text for the same values."""
-        return json.dumps(msgspec.to_builtins(self), indent=2, sort_keys=True, ensure_ascii=True) + "\n"
+        return json.dumps(msgspec.to_builtins(self, enc_hook=_ppm), indent=2, sort_keys=True, ensure_ascii=True) + "\n"
 
 
 def fields(value: object, *names: str) -> dict[str, Any]:
@@ -37,6 +37,6 @@ def optional(value: Given | None, make: Callable[[Given], Made]) -> Made | None:
     return None if value is None else make(value)
 
 
-def ppm(share: Fraction) -> int:
-    """Return a share as parts per million."""
+def _ppm(share: Fraction) -> int:
+    """Return a share as parts per million: no other type in documents is unknown to JSON."""
     return round(share * 1_000_000)

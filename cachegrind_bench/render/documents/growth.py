@@ -9,7 +9,7 @@ import msgspec
 
 from cachegrind_bench.model.described import Instructions, Ppm, doc
 from cachegrind_bench.model.sizes import GrowthClass
-from cachegrind_bench.render.documents.document import fields, optional, ppm
+from cachegrind_bench.render.documents.document import fields, optional
 from cachegrind_bench.render.growth import doubts, verdict
 from cachegrind_bench.valgrind.demangling import demangled
 
@@ -122,5 +122,5 @@ def _function(item: FunctionGrowth) -> GrowingFunction:
         **fields(item, "file", "line"),
         growth=item.fit.growth,
         clear=item.fit.clear,
-        shares_ppm=tuple(map(ppm, item.shares)),
+        shares_ppm=item.shares,
     )

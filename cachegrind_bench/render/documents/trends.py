@@ -9,7 +9,7 @@ import msgspec
 from cachegrind_bench.history.values import Against, Finding, Headline, Reading, Row, Trend
 from cachegrind_bench.model.described import Ppm, PpmMore, doc
 from cachegrind_bench.model.metrics import Counts
-from cachegrind_bench.render.documents.document import Document, fields, optional, ppm
+from cachegrind_bench.render.documents.document import Document, fields, optional
 
 _Value = Annotated[int, doc("what is judged: the score, or Ir")]
 
@@ -127,7 +127,7 @@ def _row(row: Row) -> BenchmarkTrend:
 
     return BenchmarkTrend(
         **fields(row, "id", "model", "failing", "missing"),
-        impact_ppm=ppm(row.impact),
+        impact_ppm=row.impact,
         latest=optional(row.latest, latest),
         yesterday=_earlier(row.day),
         days_7=_earlier(row.week),
@@ -139,6 +139,4 @@ def _row(row: Row) -> BenchmarkTrend:
 def _earlier(item: Against | None) -> Earlier | None:
     if item is None or item.base is None:
         return None
-    return Earlier(
-        **fields(item.base, "sha", "value"), comparable=item.comparable, change_ppm=optional(item.change, ppm)
-    )
+    return Earlier(**fields(item.base, "sha", "value"), comparable=item.comparable, change_ppm=item.change)
