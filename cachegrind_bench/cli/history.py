@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from cachegrind_bench.cli.options import (
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.log import LOG
 from cachegrind_bench.model.codec import ResultFile
-from cachegrind_bench.model.text import counted, plain, printable
+from cachegrind_bench.model.text import printable
 from cachegrind_bench.render import listings
 from cachegrind_bench.store.checking import Inspection
 from cachegrind_bench.store.durable import check_writable, write_atomic
@@ -296,29 +295,6 @@ def rename_command(old: str, new: str, **options: Any) -> None:
         raise UsageError(f"the new name is {why}", hint="give another name")
     with opened_store(options) as store, _watched(store):
         output.write(history.rename(store, old, new))
-
-
-@command.command(
-    "compact",
-    epilog="\b\nExamples:\n  cg-bench history compact --store git:cg-bench-data@origin\n  cg-bench history compact --before 2026-01",
-)
-@click.option(
-    "--before", metavar="MONTH", help="Fold the months before this one, such as 2026-01. [default: this month]"
-)
-@store_option
-def compact_command(*, before: str | None, **options: Any) -> None:
-    """Fold the runs of past months into one compressed file per month.
-
-    Nothing is lost. A database does not need it.
-    """
-    month = before or datetime.now(UTC).strftime("%Y-%m")
-    try:
-        datetime.strptime(month, "%Y-%m")  # noqa: DTZ007 - whether there is such a month
-    except ValueError:
-        raise UsageError(f"--before {month!r} is not a month", hint="as in --before 2026-01") from None
-    with opened_store(options) as store, _watched(store):
-        folded = store.compact(month)
-        output.write(f"folded {counted(folded, 'run')} of the months before {month} in {plain(store.url)}\n")
 
 
 @command.command(

@@ -35,24 +35,17 @@ _NO_REPLACING = {errno.EBUSY, errno.EPERM}
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES, errno.EBADF}
 
 
-def add_file(path: Path, write: Callable[[BinaryIO], object], lock: Path) -> bool:
-    """Add the file that `write` writes; False, and nothing changed, if there is one of this name. StoreError if it fails.
+def add_file(path: Path, data: bytes, lock: Path) -> bool:
+    """Add a file of these bytes; False, and nothing changed, if there is one of this name. StoreError if it fails.
 
     The caller compares, and calls `sync_folder` before it reports the new file. `lock` is taken only where files cannot
-    be linked.
+    be linked. A killed process leaves a temporary file, which is ignored.
     """
-    with new_file(path.parent, write) as temporary:
-        return publish(temporary, path, lock)
-
-
-@contextmanager
-def new_file(folder: Path, write: Callable[[BinaryIO], object]) -> Generator[Path]:
-    """Write a temporary file in this folder, durably; it is gone afterwards. What a killed process leaves is ignored."""
-    temporary = _temporary(folder)
+    temporary = _temporary(path.parent)
     try:
-        with store_errors(folder, "write in"):
-            _fill(os.open(temporary, _NEW, 0o666), write)
-        yield temporary
+        with store_errors(path.parent, "write in"):
+            _fill(os.open(temporary, _NEW, 0o666), lambda stream: stream.write(data))
+        return _publish(temporary, path, lock)
     finally:
         with suppress(OSError):
             os.unlink(temporary)
@@ -70,7 +63,7 @@ def _fill(descriptor: int, write: Callable[[BinaryIO], object]) -> None:
         os.fsync(stream.fileno())
 
 
-def publish(temporary: Path, path: Path, lock: Path) -> bool:
+def _publish(temporary: Path, path: Path, lock: Path) -> bool:
     """Give the temporary file its name, next to it; False if that is taken."""
     with store_errors(path, "write"):
         try:

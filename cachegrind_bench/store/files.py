@@ -1,4 +1,4 @@
-"""History as files in a folder: one for each run, added and never changed, and a segment for each month that was folded.
+"""History as files in a folder: one for each run, added and never changed.
 
 Needs no set-up, no server, and no lock to add or read. Knows how files come and go; how records are read from them is
 `record_tree`'s.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -22,19 +22,17 @@ from cachegrind_bench.store import durable, profiles, reading, segments
 from cachegrind_bench.store.baselines import make_store
 from cachegrind_bench.store.checking import checked
 from cachegrind_bench.store.protocol import Report
-from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name, run_name, run_record
+from cachegrind_bench.store.record import MOST_BYTES, Record, is_record_name, run_name, run_record
 from cachegrind_bench.store.record_tree import (
     NOT_A_RECORD,
     MovedError,
     RecordTree,
     TreeStore,
     differs,
-    restless,
 )
 from cachegrind_bench.waiting import Waiting
 
 _DIGITS = re.compile(r"[0-9]{2,4}", re.ASCII)
-_TRIES = 100
 
 
 class Folder(msgspec.Struct, frozen=True):
@@ -59,12 +57,7 @@ class Folder(msgspec.Struct, frozen=True):
         return [name for name in self.listing(report) if is_record_name(name)]
 
     def segments(self, report: Report | None = None) -> list[str]:
-        # A folder that changes while it is listed may show neither the old segment nor the one that replaces it.
-        for _ in range(_TRIES):
-            found = self._within(segments.FOLDER, report)
-            if found == self._within(segments.FOLDER, None if report is None else _silent):
-                return [name for name in found if segments.month_of(name) is not None]
-        raise restless(self.place)
+        return [name for name in self._within(segments.FOLDER, report) if segments.month_of(name) is not None]
 
     def fetch(self, names: Collection[str]) -> None:
         """Do nothing: all files are here."""
@@ -115,7 +108,7 @@ class Folder(msgspec.Struct, frozen=True):
 
 
 class FileStore(TreeStore):
-    """The store `file:DIR`. Safe with many writers, readers and one who folds or removes, each killed at any moment."""
+    """The store `file:DIR`. Safe with many writers, readers and one who removes, each killed at any moment."""
 
     is_quick = True
 
@@ -135,11 +128,11 @@ class FileStore(TreeStore):
         durable.check_writable(self.folder / "runs.json")
 
     def add(self, records: Sequence[Record]) -> int:
-        others = self._tree.unfolded(checked(records), self.url)
-        folders = {name.rpartition("/")[0] for name in others}
+        found = checked(records)
+        folders = {name.rpartition("/")[0] for name in found}
         for folder in sorted(folders):
             self._make(self.folder / folder)
-        count = sum([self._add(record) for record in others.values()])
+        count = sum([self._add(record) for record in found.values()])
         self._sync(folders)  # also where nothing is new: another writer may not have come that far
         return count
 
@@ -151,25 +144,13 @@ class FileStore(TreeStore):
             return 0
         with durable.locked(self._lock(), self._wait, self._waiting):
             self._tidy()
-            done = self._tree.remove(names, lambda segment, places: self._fold(places, [segment]))
-            for name in sorted(done.gone):
+            done = self._tree.remove(names, self._unfold)
+            for name in done.gone:
                 self._unlink(self.profile_path(name))
             for name in done.singles:
                 self._unlink(self.folder / name)
             self._sync({name.rpartition("/")[0] for name in done.singles})
         return done.count()
-
-    def compact(self, before: str) -> int:
-        check_month(before)
-        if not self.exists():
-            return 0
-        count = 0
-        with durable.locked(self._lock(), self._wait, self._waiting):
-            self._tidy()
-            for places, old in self._tree.to_fold(before):
-                count += sum(place is None for place in places.values())
-                self._fold(places, old)
-        return count
 
     def check_profiles(self) -> None:
         """Accept: profiles are kept next to the records."""
@@ -180,7 +161,7 @@ class FileStore(TreeStore):
             raise StoreError(f"{record.name} is not the record of this result")
         path, packed = self.profile_path(record.name), profiles.pack(result)
         self._make(path.parent)
-        if not durable.add_file(path, lambda stream: stream.write(packed), self._lock("adding")):
+        if not durable.add_file(path, packed, self._lock("adding")):
             there = profiles.unpack(path, record.name)
             if there is not None and there != profiles.unpacked(packed):
                 raise StoreError(f"{path} is there, with another profile", hint="remove the file to keep the new one")
@@ -204,42 +185,18 @@ class FileStore(TreeStore):
     def _add(self, record: Record) -> bool:
         """Add the file of one record; False if it is there. StoreError if it is there with other bytes."""
         path = self.folder / record.name
-        while not durable.add_file(path, lambda stream: stream.write(record.data), self._lock("adding")):
-            with suppress(FileNotFoundError):  # folded or removed since: once more
+        while not durable.add_file(path, record.data, self._lock("adding")):
+            with suppress(FileNotFoundError):  # removed since: once more
                 if durable.read_file(path, MOST_BYTES) != record.data:
                     raise differs(record.name, self.url)
                 return False
         return True
 
-    def _fold(self, places: Mapping[str, str | None], old: Collection[str]) -> None:
-        """Write the records at these places into one segment, then remove their files and the old segments."""
-        self._make(self.folder / segments.FOLDER)
-        new = self._write_segment(places) if places else None
+    def _unfold(self, segment: str, rest: Sequence[Record]) -> None:
+        """Give these records of a segment, which stay, files of their own, then remove it."""
+        self.add(rest)
+        self._unlink(self.folder / segment)
         self._sync({segments.FOLDER})
-        for name in sorted(name for name, place in places.items() if place is None):
-            self._unlink(self.folder / name)
-        for segment in sorted({*old} - {new}):
-            self._unlink(self.folder / segment)
-        self._sync({segments.FOLDER, *(name.rpartition("/")[0] for name in places)})
-
-    def _write_segment(self, places: Mapping[str, str | None]) -> str:
-        """Write a segment, read it back, and only then give it its name, which is returned."""
-        names, written = sorted(places), [""]
-
-        def write(stream: BinaryIO) -> None:
-            written[0] = segments.write_segment(stream, names, self._tree.stream(places))
-
-        with durable.new_file(self.folder / segments.FOLDER, write) as temporary:
-            self._verify(temporary, written[0], names)
-            path = self.folder / written[0]
-            if not durable.publish(temporary, path, self._lock("adding")):
-                self._verify(path, written[0], names)
-        return written[0]
-
-    def _verify(self, path: Path, segment: str, names: list[str]) -> None:
-        with durable.store_errors(path, "read"), path.open("rb") as stream:
-            if [record.name for record in segments.read_segment(stream, segment)] != names:
-                raise StoreError(f"{path} is not as it was written")
 
     def _make(self, folder: Path) -> None:
         try:
@@ -263,7 +220,7 @@ class FileStore(TreeStore):
         with durable.store_errors(path, "remove"), suppress(FileNotFoundError):
             path.unlink()
 
-    def _lock(self, what: str = "folding") -> Path:
+    def _lock(self, what: str = "removing") -> Path:
         return self.folder / f".cg-bench.{what}.lock"
 
 

@@ -1,4 +1,4 @@
-"""History as a branch of the repository that is never checked out: one file for each run, and a segment for each old month.
+"""History as a branch of the repository that is never checked out: one file for each run.
 
 For CI: it needs no server but the one that has the repository. Knows what each change adds and removes; how it gets into
 the branch is `git_sync`'s, and how records are read `record_tree`'s.
@@ -21,7 +21,7 @@ from cachegrind_bench.store import git_sync, reading, segments
 from cachegrind_bench.store.checking import checked
 from cachegrind_bench.store.git_sync import Changes, State, Sync, git_errors
 from cachegrind_bench.store.protocol import Report
-from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name
+from cachegrind_bench.store.record import MOST_BYTES, Record, is_record_name
 from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.objects import BLOB, Entry, Objects
@@ -134,11 +134,12 @@ class GitStore(TreeStore):
         oids = dict(zip(found, written, strict=True))
 
         def plan(state: State) -> tuple[Changes, int]:
-            others, entries = self._tree(state).unfolded(found, self.url), state.entries
-            for name in sorted(others.keys() & entries):
-                if entries[name].oid != oids[name]:
+            self._tree(state)  # nobody's code is added to
+            entries = state.entries
+            for name, oid in oids.items():
+                if name in entries and entries[name].oid != oid:
                     raise differs(name, self.url)
-            changes = {name: Entry(oids[name]) for name in others if name not in entries}
+            changes = {name: Entry(oid) for name, oid in oids.items() if name not in entries}
             return changes, len(changes)
 
         return self._sync().change(_message("Add", found), plan)
@@ -148,62 +149,19 @@ class GitStore(TreeStore):
         return state.here is not None or state.there is not None
 
     def remove(self, names: Collection[str]) -> int:
-        made: dict[tuple[str, ...], dict[str, Entry]] = {}
-
         def plan(state: State) -> tuple[Changes, Removal]:
-            tree, changes = self._tree(state), dict[str, Entry | None]()
+            changes = dict[str, Entry | None]()
 
-            def write_anew(segment: str, places: Mapping[str, str | None]) -> None:
-                changes.update({segment: None, **self._segment(state, tree, places, made)})
+            def unfold(segment: str, rest: Sequence[Record]) -> None:
+                with git_errors():
+                    oids = self._objects.write(record.data for record in rest)
+                kept = {record.name: Entry(oid) for record, oid in zip(rest, oids, strict=True)}
+                changes.update({segment: None, **kept})
 
-            done = tree.remove(names, write_anew)
+            done = self._tree(state).remove(names, unfold)
             return changes | dict.fromkeys(done.singles), done
 
         return self._sync().change(_message("Remove", names), plan).count()
-
-    def compact(self, before: str) -> int:
-        check_month(before)
-        made: dict[tuple[str, ...], dict[str, Entry]] = {}
-
-        def plan(state: State) -> tuple[Changes, int]:
-            tree, changes, count = self._tree(state), dict[str, Entry | None](), 0
-            months = [
-                ([name for name, place in places.items() if place is None], places, old)
-                for places, old in tree.to_fold(before)
-            ]
-            tree.files.fetch([name for singles, _, _ in months for name in singles])
-            for singles, places, old in months:
-                count += len(singles)
-                changes |= {**dict.fromkeys([*singles, *old]), **self._segment(state, tree, places, made)}
-            return changes, count
-
-        return self._sync().change(f"Fold the runs before {before}\n", plan)
-
-    def _segment(
-        self,
-        state: State,
-        tree: RecordTree,
-        places: Mapping[str, str | None],
-        made: dict[tuple[str, ...], dict[str, Entry]],
-    ) -> dict[str, Entry]:
-        """Write a segment of the records at these places, read it back, and return its entry; nothing for no records.
-
-        `made` has those that an earlier try wrote: other writers seldom add to an old month.
-        """
-        if not places:
-            return {}
-        names, entries = sorted(places), state.entries
-        sources = (entries[places[name] or name].oid for name in names)
-        key = tuple(f"{name} {oid}" for name, oid in zip(names, sources, strict=True))
-        if key not in made:
-            stream = io.BytesIO()
-            segment = segments.write_segment(stream, names, tree.stream(places))
-            data = stream.getvalue()
-            if [record.name for record in segments.read_segment(io.BytesIO(data), segment)] != names:
-                raise StoreError(f"{segment} is not as it was written")
-            with git_errors():
-                made[key] = {segment: Entry(self._objects.write([data])[0])}
-        return made[key]
 
     def _now(self) -> RecordTree:
         return self._tree(self._sync().look())

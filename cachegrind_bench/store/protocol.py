@@ -111,10 +111,6 @@ class Store(Protocol):
         """Read everything, and report what is wrong: unreadable, a wrong uid or name, duplicates."""
         ...
 
-    def compact(self, before: str) -> int:  # noqa: ARG002
-        """Fold the runs of each month before this one (as 2026-01) into one file; return how many were folded."""
-        return 0
-
     def __enter__(self) -> Self:
         """Return the store."""
         return self

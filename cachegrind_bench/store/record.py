@@ -13,7 +13,6 @@ import re
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.result import Result
 
@@ -23,7 +22,6 @@ MOST_BYTES = 125_000_000  # of one document
 
 _UID = 16
 _RUN = re.compile(r"runs/([0-9]{4})/([0-9]{2})/([0-9a-f]{12}|nocommit)\.([0-9a-f]{8})\.([0-9a-f]{8})\.json", re.ASCII)
-_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}", re.ASCII)
 _RENAME = re.compile(r"renames/([0-9a-f]{16})\.json", re.ASCII)
 
 
@@ -81,12 +79,6 @@ def rename_record(old: str, new: str, created_at: str) -> Record:
     document = {"schema": RENAME_SCHEMA, "old": old, "new": new, "created_at": created_at}
     data = canonical_line(document)
     return Record(name=f"renames/{uid_of(data)}.json", data=data)
-
-
-def check_month(text: str) -> None:
-    """Raise StoreError for what is not a month, as 2026-01."""
-    if _MONTH.fullmatch(text) is None:
-        raise StoreError(f"{text[:80]!r} is not a month", hint="write a year and a month, as in 2026-01")
 
 
 def is_record_name(name: str) -> bool:

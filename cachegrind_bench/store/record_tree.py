@@ -1,8 +1,7 @@
-"""Reads records from a tree of files: one for each record, and segments that hold the runs of whole months.
+"""Reads records from a tree of files: one for each record, and segments of older versions, which hold the runs of a month.
 
-The tree may be a folder, which others add to, fold and remove from meanwhile, or that of a commit, which never changes.
-Knows how records move from files of their own into segments, so that none that stays is missed; must not know how the
-files are written.
+The tree may be a folder, which others add to and remove from meanwhile, or that of a commit, which never changes.
+Must not know how the files are written.
 """
 
 # ruff: noqa: D102  # what the methods of `Store` do is said there
@@ -13,9 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import nullcontext, suppress
 from functools import partial
 from heapq import merge
-from itertools import chain
 from operator import attrgetter
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO, Protocol
 
 import msgspec
 
@@ -27,8 +25,6 @@ from cachegrind_bench.store.checking import Inspection, intact
 from cachegrind_bench.store.protocol import Problem, Query, Report, Store, Survey
 from cachegrind_bench.store.record import Record, run_name
 
-T = TypeVar("T")
-
 NOT_A_RECORD = "it is not a record, and only records belong here"
 
 _TRIES = 100
@@ -36,12 +32,7 @@ _PAUSE_S = 0.01
 
 
 class MovedError(Exception):
-    """A file was listed and is gone: folded or removed since."""
-
-
-def restless(place: object) -> StoreError:
-    """Return the error for a place that never holds still."""
-    return StoreError(f"{place} is changing faster than it can be read", hint="try again later")
+    """A file was listed and is gone: removed since."""
 
 
 def differs(name: str, place: str) -> StoreError:
@@ -86,7 +77,7 @@ class Files(Protocol):
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
     """What is removed of the records that are `wanted` away: `gone`; `singles` of them have a file of their own.
 
-    What is in a segment that cannot be read or written anew stays, wherever else it is too; `error` says of the first why.
+    What is in a segment that cannot be read stays, wherever else it is too; `error` says of the first why.
     """
 
     wanted: frozenset[str]
@@ -104,7 +95,7 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
-    """The records in a tree. Where one is in two places, as after a fold that was killed, it is one record.
+    """The records in a tree. Where one is in two places, it is one record.
 
     `known` has the names in segments: one of the same name never changes, so it need not be read twice.
     """
@@ -121,37 +112,21 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
 
     def places(self, report: Report | None = None) -> dict[str, str | None]:
         """Return for each record the segment it is in, None where it has a file of its own."""
-        # In this order: what is folded in between is then in a segment.
-        singles = self.files.singles(report)
-        return {**self.folded(report=report), **dict.fromkeys(singles)}
+        for _ in range(_TRIES):
+            with suppress(MovedError):
+                # In this order: what leaves a segment in between has a file of its own then.
+                return {**self._folded(report), **dict.fromkeys(self.files.singles(report))}
+            time.sleep(_PAUSE_S)
+        raise self._restless()
 
-    def folded(self, months: Collection[str] | None = None, report: Report | None = None) -> dict[str, str]:
-        """Return the segment that each of the folded runs, or those of these months, is in."""
-
-        def look() -> dict[str, str]:
-            found, wanted = dict[str, str](), self.files.segments(report)
-            wanted = [name for name in wanted if months is None or segments.month_of(name) in months]
-            with suppress(StoreError) if report else nullcontext():  # reported below
-                self.files.fetch([name for name in wanted if name not in self.known])
-            for segment in wanted:
-                with reading.reported(report, segment):
-                    found |= dict.fromkeys(self.names_in(segment), segment)
-            return found
-
-        return self._calmly(look)
-
-    def unfolded(self, records: Mapping[str, Record], place: str) -> dict[str, Record]:
-        """Return those of these records, by name, that are in no segment. StoreError if one is, with other bytes."""
-        months = {said.month for said in map(run_name, records) if said is not None}
-
-        def look() -> dict[str, Record]:
-            folded, others = self.folded(months), {**records}
-            for there in self.stream({name: folded[name] for name in records.keys() & folded}):
-                if there.data != others.pop(there.name).data:
-                    raise differs(there.name, place)
-            return others
-
-        return self._calmly(look)
+    def _folded(self, report: Report | None) -> dict[str, str]:
+        found, wanted = dict[str, str](), self.files.segments(report)
+        with suppress(StoreError) if report else nullcontext():  # reported below
+            self.files.fetch([name for name in wanted if name not in self.known])
+        for segment in wanted:
+            with reading.reported(report, segment):
+                found |= dict.fromkeys(self.names_in(segment), segment)
+        return found
 
     def survey(self) -> Survey:
         """Return the names of all records that are known, and which folders and segments cannot be read."""
@@ -205,40 +180,20 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
                 time.sleep(_PAUSE_S)
                 continue
             return
-        raise restless(self.files.place)
+        raise self._restless()
 
     def stream(self, places: Mapping[str, str | None], report: Report | None = None) -> Iterator[Record]:
-        """Return the records at these places, in the order of names; of segments, those of one month are open at once."""
+        """Return the records at these places, in the order of names."""
         singles = sorted(name for name, place in places.items() if place is None)
-        months: dict[str | None, dict[str, set[str]]] = {}
-        for name, place in sorted(places.items()):
+        folded: dict[str, set[str]] = {}
+        for name, place in places.items():
             if place is not None:
-                months.setdefault(segments.month_of(place), {}).setdefault(place, set()).add(name)
-        folded = chain.from_iterable(
-            merge(*(self._in_segment(*home, report) for home in sorted(homes.items())), key=attrgetter("name"))
-            for homes in months.values()
-        )
-        return merge(self._alone(singles, report), folded, key=attrgetter("name"))
+                folded.setdefault(place, set()).add(name)
+        parts = (self._in_segment(segment, names, report) for segment, names in folded.items())
+        return merge(self._alone(singles, report), *parts, key=attrgetter("name"))
 
-    def to_fold(self, before: str) -> list[tuple[dict[str, str | None], list[str]]]:
-        """Return of each month before this one (as 2026-01) that is not one segment its records' places, and its segments."""
-        months: dict[str, dict[str, str | None]] = {}
-        for name, place in self.places().items():
-            said = run_name(name)
-            if said is not None and said.month < before:
-                months.setdefault(said.month, {})[name] = place
-        old: dict[str | None, list[str]] = {}
-        for segment in self.files.segments():
-            old.setdefault(segments.month_of(segment), []).append(segment)
-        # Two of one month are there after a fold that was killed, and where histories that went apart were joined.
-        return [
-            (places, old.get(month, []))
-            for month, places in sorted(months.items())
-            if None in places.values() or len(old[month]) > 1
-        ]
-
-    def remove(self, names: Collection[str], write_anew: Callable[[str, dict[str, str | None]], None]) -> Removal:
-        """Return what becomes of these records; `write_anew` is given each segment that has one, and the places of its others."""
+    def remove(self, names: Collection[str], unfold: Callable[[str, list[Record]], None]) -> Removal:
+        """Return what becomes of these records; `unfold` is given each segment that has one, and the others that it holds."""
         wanted = frozenset(names)
         singles = wanted.intersection(self.files.singles())
         gone, stay, first = {*singles}, set[str](), None
@@ -248,14 +203,12 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
                 continue
             found: set[str] = set()
             try:
-                held = self.names_in(segment)
-                found = {*wanted.intersection(held)}
+                found = {*wanted.intersection(self.names_in(segment))}
                 if found:
-                    write_anew(segment, {name: segment for name in held if name not in found})
+                    unfold(segment, [record for record in self._in_segment(segment) if record.name not in found])
                 gone |= found
             except StoreError as error:
-                what = error.message if segment in error.message else f"{segment}: {error.message}"
-                first = first or StoreError(what, hint=error.hint)
+                first = first or error
                 stay |= found
         gone -= stay
         return Removal(wanted=wanted, gone=frozenset(gone), singles=sorted(singles & gone), error=first)
@@ -293,12 +246,8 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
         with reading.reported(report, segment), self.files.open(segment) as stream:
             yield from segments.read_segment(stream, segment, wanted)
 
-    def _calmly(self, look: Callable[[], T]) -> T:
-        for _ in range(_TRIES):
-            with suppress(MovedError):
-                return look()
-            time.sleep(_PAUSE_S)
-        raise restless(self.files.place)
+    def _restless(self) -> StoreError:
+        return StoreError(f"{self.files.place} is changing faster than it can be read", hint="try again later")
 
 
 class TreeStore(Store):

@@ -1,4 +1,4 @@
-"""Segments: the runs of a month folded into one compressed file, `segments/2026-01.0123abcd.jsonl.gz`.
+"""Segments: one compressed file for the runs of a month, `segments/2026-01.0123abcd.jsonl.gz`. Older versions wrote them.
 
 The first line names the records, in order; each further line is one of them, with its bytes as text. The name has the
 month and the uid of all lines. Knows the format; must not know where segments are kept.
@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, TypeVar
 
@@ -19,7 +19,7 @@ import msgspec
 from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.store.checking import intact
-from cachegrind_bench.store.record import Record, canonical_line, run_name
+from cachegrind_bench.store.record import Record, run_name
 
 T = TypeVar("T")
 
@@ -29,41 +29,12 @@ SCHEMA = "cg-bench.segment/1"
 MOST = 250_000_000
 
 _NAME = re.compile(FOLDER + r"/([0-9]{4}-[0-9]{2})\.([0-9a-f]{8})\.jsonl\.gz", re.ASCII)
-# Runs of one month differ little and shrink to a tenth at any level; higher ones take many times as long.
-_LEVEL = 4
 
 
 def month_of(name: str) -> str | None:
     """Return the month of the segment of this name, as 2026-01; None if no segment has such a name."""
     match = _NAME.fullmatch(name)
     return None if match is None else match[1]
-
-
-def write_segment(stream: BinaryIO, names: Sequence[str], records: Iterable[Record]) -> str:
-    """Write the records, which come in the order of `names` (sorted, runs of one month), and return the segment's name.
-
-    StoreError if these are not the records named. The same records give the same name everywhere.
-    """
-    month = _common_month(names)
-    if month is None:
-        raise StoreError("a segment takes runs of one month, sorted by name")
-    whole = hashlib.sha256()
-    pending = iter(names)
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=stream, mtime=0) as packed:
-
-        def write(document: dict[str, object]) -> None:
-            line = canonical_line(document)
-            whole.update(line)
-            packed.write(line)
-
-        write({"schema": SCHEMA, "names": list(names)})
-        for record in records:
-            if record.name != next(pending, None):
-                raise StoreError(f"{record.name} is not the record that was to be folded")
-            write({"name": record.name, "data": intact(record, record.name).data.decode()})
-    if next(pending, None) is not None:
-        raise StoreError("a record that was to be folded is missing")
-    return f"{FOLDER}/{month}.{whole.hexdigest()[:8]}.jsonl.gz"
 
 
 def segment_names(stream: BinaryIO, segment: str) -> list[str]:

@@ -27,7 +27,7 @@ from cachegrind_bench.usecases.stored_runs import runs_of
 from cachegrind_bench.waiting import Waiting
 from tests.unit.repositories import Repository, git_environment
 from tests.unit.samples import HOSTILE, benchmark, failed_benchmark, result
-from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, measured, run, stored
+from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, fold, measured, run, stored
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark
@@ -54,7 +54,7 @@ def test_a_store_in_a_hostile_folder_is_named_with_escapes(
     Path("a\n::error::b\x1b[2J").mkdir()
     monkeypatch.chdir("a\n::error::b\x1b[2J")
     name = written("r.json", measured())
-    commands = ("add", name), ("import", name), ("compact",), ("prune", "--keep", "9"), ("sync", "--from", "file:s")
+    commands = ("add", name), ("import", name), ("prune", "--keep", "9"), ("sync", "--from", "file:s")
     store(stored(1), folder="s")
     for command in commands:
         told = cg_bench("history", *command)
@@ -175,8 +175,8 @@ def test_a_store_that_is_locked_is_given_up_after_the_time_asked_for(
         monkeypatch.setenv("CG_BENCH_STORE_TIMEOUT", "100ms")
     elif how == "configuration":
         Path("cg-bench.toml").write_text('store-timeout = "100ms"\n')
-    with locked(Path(".cg-bench/.cg-bench.folding.lock")):
-        told = cg_bench("history", "compact", *(["--store-timeout", "0.1"] if how == "option" else []))
+    with locked(Path(".cg-bench/.cg-bench.removing.lock")):
+        told = cg_bench("history", "prune", "--keep", "1", *(["--store-timeout", "0.1"] if how == "option" else []))
     assert (told.code, told.out) == (2, "")
     assert "another process has held" in told.err
     assert " for 0.1 s\n" in told.err
@@ -190,7 +190,7 @@ def test_a_url_that_names_no_store_is_reported_with_those_that_do(cg_bench: Comm
 
 
 def test_looking_at_a_history_that_is_not_there_makes_nothing(cg_bench: CommandLine) -> None:
-    for words in (["list"], ["fsck"], ["export", "--format", "csv"], ["compact"], ["prune", "--keep", "1"]):
+    for words in (["list"], ["fsck"], ["export", "--format", "csv"], ["prune", "--keep", "1"]):
         told = cg_bench("history", *words)
         assert (told.code, told.err) == (
             0,
@@ -640,8 +640,7 @@ def test_a_damaged_run_can_be_removed_by_its_name(cg_bench: CommandLine) -> None
 
 def test_a_damaged_run_can_be_removed_by_its_name_beside_a_damaged_segment(cg_bench: CommandLine) -> None:
     there = store(*RECORDS, FEBRUARY)
-    there.compact("2026-02")
-    (segment,) = (there.folder / "segments").iterdir()
+    segment = fold(there)
     segment.write_bytes(segment.read_bytes()[:40])
     damaged = segment.read_bytes()
     (there.folder / FEBRUARY.name).write_text("{}")
@@ -718,18 +717,7 @@ def test_a_rename_that_makes_no_sense_is_reported(cg_bench: CommandLine, old: st
     assert store().names() == NAMES
 
 
-# Compact, sync and fsck
-
-
-def test_past_months_are_folded_and_nothing_is_lost(cg_bench: CommandLine) -> None:
-    there = store(*RECORDS, RENAME)
-    before = list(there.read())
-    told = cg_bench("history", "compact", "--before", "2026-02")
-    assert told.out == f"folded 8 runs of the months before 2026-02 in file:{Path.cwd()}/.cg-bench\n"
-    assert list(store().read()) == before
-    assert cg_bench("history", "compact").out.startswith("folded 0 runs of the months before ")
-    assert cg_bench("history", "fsck").code == 0
-    assert cg_bench("history", "compact", "--before", "soon").code == 2
+# Sync and fsck
 
 
 def test_what_one_store_lacks_is_copied_from_another(cg_bench: CommandLine) -> None:
@@ -816,7 +804,7 @@ def test_a_damaged_run_is_reported_wherever_the_history_is_read(cg_bench: Comman
 def test_every_command_of_a_history_is_known() -> None:
     group = main.cli.get_command(main.cli.make_context("cg-bench", ["history", "list"]), "history")
     assert sorted(getattr(group, "commands", {})) == sorted(
-        ["add", "compact", "export", "fsck", "import", "list", "prune", "rename", "show", "sync"]
+        ["add", "export", "fsck", "import", "list", "prune", "rename", "show", "sync"]
     )
 
 
@@ -829,15 +817,6 @@ def test_a_commit_means_all_its_runs_to_prune(cg_bench: CommandLine) -> None:
     told = cg_bench("history", "prune", sha.sha[:8])
     assert (told.code, len(kept.names())) == (0, 1)
     assert told.out.startswith("removed 2 of 3 runs from ")
-
-
-@pytest.mark.parametrize("month", ["2026-13", "2026-00", "2026", "now"])
-def test_a_month_that_does_not_exist_is_reported(cg_bench: CommandLine, month: str) -> None:
-    told = cg_bench("history", "compact", "--before", month)
-    assert (told.code, told.err) == (
-        2,
-        f"cg-bench: error: --before {month!r} is not a month\n  as in --before 2026-01\n",
-    )
 
 
 def test_an_empty_history_says_how_it_is_filled(cg_bench: CommandLine) -> None:
@@ -903,7 +882,6 @@ def test_a_time_that_there_is_not_is_named_by_fsck_and_can_be_pruned(cg_bench: C
         (["fsck"], "check", "the records of file:{}/.cg-bench"),
         (["prune", "--keep", "1"], "survey", "the records of file:{}/.cg-bench"),
         (["rename", "sieve", "read"], "snapshots", "the records of file:{}/.cg-bench"),
-        (["compact"], "compact", "the records of file:{}/.cg-bench"),
         (["import", "h.jsonl"], "add", "the records of h.jsonl"),
         (["add", "run.json"], "add", "1 result"),
     ],

@@ -24,7 +24,8 @@ from cachegrind_bench.store import profiles
 from cachegrind_bench.store.checking import wrong_with
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import Record, run_record
-from cachegrind_bench.store.segments import read_segment, segment_names, write_segment
+from cachegrind_bench.store.segments import read_segment, segment_names
+from tests.unit import stored
 from tests.unit.stored import RECORDS, RENAME
 
 if TYPE_CHECKING:
@@ -124,13 +125,7 @@ def _zip() -> bytes:
     return stream.getvalue()
 
 
-def _segment() -> tuple[str, bytes]:
-    stream = io.BytesIO()
-    name = write_segment(stream, [item.name for item in RECORDS], RECORDS)
-    return name, stream.getvalue()
-
-
-_SEGMENT_NAME, _SEGMENT = _segment()
+_SEGMENT_NAME, _SEGMENT = stored.segment(RECORDS)
 _RESULTS = _files("results/v1/*.json")
 _RECORD_OF_RESULT = run_record(decode(_RESULTS[-1], "sample")).name
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.model.result import Commit, Run, Score
 from cachegrind_bench.store.files import FileStore
-from cachegrind_bench.store.record import rename_record, run_record
+from cachegrind_bench.store.record import canonical_line, rename_record, run_record, uid_of
+from cachegrind_bench.store.segments import SCHEMA
 from tests.unit.samples import VECTOR, benchmark, result, times
 
 if TYPE_CHECKING:
@@ -57,6 +59,24 @@ def filled(folder: Path) -> FileStore:
     store = FileStore(folder)
     assert store.add([FEBRUARY, *reversed(RECORDS), RENAME]) == 10
     return store
+
+
+def segment(records: list[Record]) -> tuple[str, bytes]:
+    """Return name and bytes of a segment, as older versions wrote one, of these runs of January, sorted by name."""
+    lines = [{"schema": SCHEMA, "names": [record.name for record in records]}]
+    lines += [{"name": record.name, "data": record.data.decode()} for record in records]
+    text = b"".join(map(canonical_line, lines))
+    return f"segments/2026-01.{uid_of(text)[:8]}.jsonl.gz", gzip.compress(text, 4, mtime=0)
+
+
+def fold(store: FileStore, records: list[Record] = RECORDS) -> Path:
+    """Put these runs of a store into a segment, as older versions did, and return its path."""
+    name, data = segment(records)
+    (store.folder / "segments").mkdir(exist_ok=True)
+    (store.folder / name).write_bytes(data)
+    for record in records:
+        (store.folder / record.name).unlink()
+    return store.folder / name
 
 
 def files(store: FileStore) -> list[str]:

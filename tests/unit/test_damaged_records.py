@@ -19,7 +19,7 @@ from cachegrind_bench.store.record_tree import MovedError, RecordTree
 from cachegrind_bench.store.sql.store import SqlStore
 from cachegrind_bench.vcs.objects import Entry
 from tests.unit.clones import BRANCH, Place
-from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME
+from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -86,8 +86,7 @@ def test_the_others_are_read_and_the_damaged_ones_are_named(tmp_path: Path, made
 def test_a_damaged_segment_costs_the_runs_from_there_on(tmp_path: Path) -> None:
     store, found = FileStore(tmp_path), Inspection()
     store.add([*RECORDS, FEBRUARY])
-    store.compact("2026-02")
-    (segment,) = (tmp_path / "segments").iterdir()
+    segment = fold(store)
     segment.write_bytes(segment.read_bytes()[:-20])
     runs = {run.uid for run in store.snapshots(Query(), found.report)}
     assert {FEBRUARY.uid} <= runs < {record.uid for record in (*RECORDS, FEBRUARY)}

@@ -27,6 +27,7 @@ from tests.unit.stored import (
     all_names,
     files,
     filled,
+    fold,
     measured,
     problems,
     run,
@@ -134,79 +135,21 @@ def test_removing_touches_nothing_outside_the_store(store: FileStore, tmp_path: 
     assert (store.folder / ".gitignore").exists()
 
 
-def test_compacting_folds_old_months_and_loses_nothing(store: FileStore) -> None:
+def test_the_segment_of_an_older_version_is_read_as_it_is_and_unfolded_to_remove_a_run(store: FileStore) -> None:
     before = list(store.read())
     runs = list(store.snapshots(Query()))
-    assert store.compact("2026-01") == 0
-    assert store.compact("2026-02") == 8
-    (segment,) = [name for name in files(store) if name.startswith("segments/")]
-    assert segment.startswith("segments/2026-01.")
-    assert [name for name in files(store) if name.startswith("runs/")] == [FEBRUARY.name]
+    path = fold(store)
+    (store.folder / NAMES[0]).write_bytes(RECORDS[0].data)  # as after a fold that was killed
     for again in (store, FileStore(store.folder)):
         assert list(again.read()) == before
         assert list(again.read(NAMES[2:4])) == RECORDS[2:4]
         assert list(again.snapshots(Query())) == runs
         assert again.names() == all_names()
         assert problems(again) == []
-    assert store.compact("2026-02") == 0
-    assert store.add(RECORDS) == 0
-    assert not [name for name in files(store) if name.startswith("runs/2026/01/")]
-
-
-def test_late_runs_of_a_folded_month_join_its_one_segment(store: FileStore) -> None:
-    store.compact("2026-02")
-    late = stored(50)
-    assert store.add([late]) == 1
-    before = list(store.read())
-    assert store.compact("2026-02") == 1
-    assert len(os.listdir(store.folder / "segments")) == 1
-    assert list(store.read()) == before
+    assert store.remove(NAMES[:2]) == 2
+    assert not path.exists()
+    assert list(store.read()) == [RENAME, *RECORDS[2:], FEBRUARY]
     assert problems(store) == []
-
-
-def test_a_record_can_be_removed_from_a_segment(store: FileStore) -> None:
-    store.compact("2026-03")
-    assert store.remove([NAMES[1], FEBRUARY.name]) == 2
-    assert list(store.read()) == [RENAME, RECORDS[0], *RECORDS[2:]]
-    assert len(os.listdir(store.folder / "segments")) == 1
-    assert store.remove(NAMES) == 7
-    assert os.listdir(store.folder / "segments") == []
-    assert problems(store) == []
-
-
-def test_records_left_over_by_a_fold_that_was_killed_are_one_record(store: FileStore) -> None:
-    before = list(store.read())
-    copies = {name: (store.folder / name).read_bytes() for name in NAMES}
-    store.compact("2026-02")
-    (first,) = (store.folder / "segments").iterdir()
-    old = first.read_bytes()
-    for name, data in copies.items():
-        (store.folder / name).write_bytes(data)
-    store.add([stored(60)])
-    store.compact("2026-02")
-    first.write_bytes(old)
-    (store.folder / NAMES[0]).write_bytes(copies[NAMES[0]])
-    assert len(os.listdir(store.folder / "segments")) == 2
-    assert list(store.read()) == sorted([*before, stored(60)], key=lambda record: record.name)
-    assert problems(store) == []
-    assert store.compact("2026-02") == 1
-    assert len(os.listdir(store.folder / "segments")) == 1
-    assert store.remove([NAMES[0]]) == 1
-    assert NAMES[0] not in store.names()
-
-
-def test_removing_takes_every_copy(store: FileStore) -> None:
-    data = (store.folder / NAMES[0]).read_bytes()
-    store.compact("2026-02")
-    (store.folder / NAMES[0]).write_bytes(data)
-    assert store.remove([NAMES[0]]) == 1
-    assert NAMES[0] not in FileStore(store.folder).names()
-
-
-@pytest.mark.parametrize("before", ["", "2026", "2026-1", "2026-01-01", "x"])
-def test_what_is_not_a_month_is_refused(store: FileStore, before: str) -> None:
-    with pytest.raises(StoreError, match="not a month"):
-        store.compact(before)
 
 
 def test_left_over_temporary_files_are_ignored_and_removed_after_a_day(store: FileStore) -> None:
@@ -236,9 +179,6 @@ def test_a_profile_is_kept_whole_beside_its_record(store: FileStore) -> None:
     assert store.profile_path(record.name).parent == (store.folder / record.name).parent
     assert record.name in store.names()
     assert problems(store) == []
-    store.compact("2026-02")
-    assert store.profile(record.name) == kept
-    assert problems(store) == []
     store.remove([record.name])
     assert store.profile(record.name) is None
 
@@ -258,23 +198,21 @@ def test_a_name_of_no_run_has_no_profile(store: FileStore) -> None:
     assert store.profile(RENAME.name) is None
 
 
-def test_only_one_folds_or_removes_at_a_time_while_others_add_and_read(store: FileStore) -> None:
-    with locked(store.folder / ".cg-bench.folding.lock"):
+def test_only_one_removes_at_a_time_while_others_add_and_read(store: FileStore) -> None:
+    with locked(store.folder / ".cg-bench.removing.lock"):
         hasty = FileStore(store.folder, wait=0.1)
-        with pytest.raises(StoreError, match="another process"):
-            hasty.compact("2026-02")
         with pytest.raises(StoreError, match="another process"):
             hasty.remove(NAMES)
         assert store.add([stored(99)]) == 1
         assert len(list(store.read())) == 11
-    assert store.compact("2026-02") == 9
+    assert store.remove(NAMES) == 8
 
 
-def test_whoever_waits_for_a_fold_is_told(store: FileStore, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+def test_whoever_waits_to_remove_is_told(store: FileStore, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
     monkeypatch.setattr(waiting, "_FIRST_S", 0.1)
-    path = store.folder / ".cg-bench.folding.lock"
+    path = store.folder / ".cg-bench.removing.lock"
     with locked(path), pytest.raises(StoreError, match=r"another process has held .* for 0\.3 s"):
-        FileStore(store.folder, waiting=waiting.Waiting(longest=0.3)).compact("2026-02")
+        FileStore(store.folder, waiting=waiting.Waiting(longest=0.3)).remove(NAMES)
     assert f"waiting for {path}, 0 s" in said
 
 

@@ -24,6 +24,7 @@ from tests.unit.stored import (
     all_names,
     files,
     filled,
+    fold,
     measured,
     problems,
     stored,
@@ -75,7 +76,7 @@ def test_a_damaged_file_is_an_error_that_names_it_and_never_passed_over(store: F
             with path.open("wb") as file:
                 file.truncate(1 << 40)
     assert store.names() == all_names()
-    for ask in (lambda: list(store.read()), lambda: list(store.snapshots(Query())), lambda: store.compact("2026-02")):
+    for ask in (lambda: list(store.read()), lambda: list(store.snapshots(Query()))):
         with pytest.raises(StoreError, match=NAMES[3]):
             ask()
     assert [problem.where for problem in store.check()] == [NAMES[3]]
@@ -117,14 +118,13 @@ def test_where_nothing_of_a_store_can_be_read_it_is_one_error_and_not_one_for_ea
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
     said: list[str] = []
-    with pytest.raises(StoreError, match="program/renames: Not a directory"):
+    with pytest.raises(StoreError, match="program/segments: Not a directory"):
         FileStore(path).snapshots(Query(), lambda where, _what: said.append(where))
     assert not said
 
 
 def test_a_damaged_segment_is_an_error_for_everyone(store: FileStore) -> None:
-    store.compact("2026-02")
-    (segment,) = (store.folder / "segments").iterdir()
+    segment = fold(store)
     data = segment.read_bytes()
     segment.write_bytes(data[: len(data) // 2])
     with pytest.raises(StoreError, match=segment.name):
@@ -146,25 +146,25 @@ def unmounted(path: Path) -> None:
 def test_a_link_that_leads_nowhere_is_not_taken_for_empty(tmp_path: Path, place: str) -> None:
     folder = tmp_path / "a" / "b"
     store = filled(folder)
+    fold(store)
     unmounted({".": folder, "..": folder.parent}.get(place, folder / place))
-    acts = (
+    acts = [
         store.names,
         lambda: list(store.read()),
         lambda: list(store.snapshots(Query())),
-        lambda: store.add([FEBRUARY, *RECORDS, RENAME]),
         lambda: store.remove(NAMES),
-        lambda: store.compact("2026-03"),
-    )
+    ]
+    if place != "segments":  # nothing is added there
+        acts.append(lambda: store.add([FEBRUARY, *RECORDS, RENAME]))
     whole = place in {".", ".."}
-    for act in (*acts, store.check) if whole else acts:
+    for act in [*acts, store.check] if whole else acts:
         with pytest.raises(StoreError, match="leads nowhere"):
             act()
     assert whole or [problem for problem in problems(store) if "leads nowhere" in problem]
 
 
 def test_a_segment_that_is_a_link_to_nowhere_is_named_by_everyone(store: FileStore) -> None:
-    store.compact("2026-02")
-    (segment,) = (store.folder / "segments").iterdir()
+    segment = fold(store)
     unmounted(segment)
     again = FileStore(store.folder)
     with pytest.raises(StoreError, match=f"{segment.name}.* leads nowhere"):
@@ -173,8 +173,7 @@ def test_a_segment_that_is_a_link_to_nowhere_is_named_by_everyone(store: FileSto
 
 
 def test_all_that_can_be_reported_of_a_damaged_store_is_reported(store: FileStore) -> None:
-    store.compact("2026-02")
-    (segment,) = (store.folder / "segments").iterdir()
+    segment = fold(store)
     segment.write_bytes(segment.read_bytes()[:40])
     (store.folder / FEBRUARY.name).write_text("{}")
     (store.folder / "runs" / "2026" / "03").symlink_to("/nonexistent")
@@ -186,8 +185,7 @@ def test_all_that_can_be_reported_of_a_damaged_store_is_reported(store: FileStor
 
 
 def test_beside_a_damaged_segment_what_has_a_file_is_removed_and_the_segment_stays(store: FileStore) -> None:
-    store.compact("2026-02")
-    (segment,) = (store.folder / "segments").iterdir()
+    segment = fold(store)
     damaged = segment.read_bytes()[:40]
     segment.write_bytes(damaged)
     late = stored(30)
@@ -203,9 +201,8 @@ def test_beside_a_damaged_segment_what_has_a_file_is_removed_and_the_segment_sta
     assert again.survey().names == []
 
 
-def test_a_run_in_a_segment_that_cannot_be_written_anew_stays_and_others_go(store: FileStore) -> None:
-    store.compact("2026-02")
-    (segment,) = (store.folder / "segments").iterdir()
+def test_a_run_in_a_segment_that_cannot_be_unfolded_stays_and_others_go(store: FileStore) -> None:
+    segment = fold(store)
     name = f"segments/{segment.name}"
     whole = segment.read_bytes()
     lines = gzip.decompress(whole).splitlines(keepends=True)
@@ -261,7 +258,6 @@ def test_without_hard_links_files_are_added_and_never_replaced_all_the_same(
     store = FileStore(tmp_path / "s")
     assert store.add(RECORDS) == 8
     assert store.add(RECORDS) == 0
-    assert store.compact("2026-02") == 8
     assert store.add([stored(9)]) == 1
     assert len(list(store.read())) == 9
     assert problems(store) == []
@@ -288,32 +284,17 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_behind(tmp_path: Path) -> No
     assert not [name for name in files(store) if durable.is_temporary(name.rpartition("/")[2])]
 
 
-def test_a_fold_that_cannot_be_written_leaves_all_as_it_was(store: FileStore) -> None:
-    records = [stored(100 + n, *(measured(os.urandom(20).hex()) for _ in range(50))) for n in range(4)]
-    store.add(records)
-    before = list(store.read())
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1]))
-    try:
-        with pytest.raises(StoreError):
-            store.compact("2026-02")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-    assert list(store.read()) == before
-    assert os.listdir(store.folder / "segments") == []
-
-
 def test_a_folder_without_permission_to_write_can_be_read(store: FileStore) -> None:
     code = (
         "from pathlib import Path\nimport sys\nfrom cachegrind_bench.store.files import FileStore\n"
         "from cachegrind_bench.errors import StoreError\nfrom tests.unit.stored import stored\nbegin()\n"
         "store = FileStore(Path(sys.argv[1]))\nprint(len(list(store.read())), len(store.check()))\n"
-        "for act in (lambda: store.add([stored(99)]), lambda: store.remove(store.names()), lambda: store.compact('2026-02')):\n"
+        "for act in (lambda: store.add([stored(99)]), lambda: store.remove(store.names())):\n"
         "    try:\n        act()\n    except StoreError as error:\n        print(error.message)\n"
     )
     open_parents(store.folder)
     lines = run_without_rights(code, str(store.folder)).splitlines()
     assert lines[0] == "10 0"
-    assert len(lines) == 4
+    assert len(lines) == 3
     assert all("Permission denied" in line for line in lines[1:])
     assert store.names() == all_names()

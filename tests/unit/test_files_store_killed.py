@@ -1,4 +1,4 @@
-"""A process killed at any step while it adds, folds or removes leaves a file store in which nothing is wrong."""
+"""A process killed at any step while it adds or removes leaves a file store in which nothing is wrong."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cachegrind_bench.store.files import FileStore
 from tests.unit.stored import (
     NAMES,
     RECORDS,
+    fold,
     problems,
 )
 
@@ -63,35 +64,13 @@ def test_a_writer_killed_at_any_step_leaves_whole_records_and_nothing_wrong(tmp_
 
 
 @pytest.mark.parametrize("folded", [False, True])
-def test_a_fold_killed_at_any_step_loses_and_doubles_nothing(tmp_path: Path, folded: bool) -> None:
-    steps = 0
-    for steps in range(1, 200):
-        store = FileStore(tmp_path / str(steps))
-        store.add(RECORDS[:2])
-        if folded:
-            store.compact("2026-02")
-            store.add(RECORDS[2:4])
-        before = list(store.read())
-        killed = killed_at(steps, partial(store.compact, "2026-02"))
-        assert list(store.read()) == before
-        assert problems(store) == []
-        store.compact("2026-02")
-        assert list(store.read()) == before
-        assert len(list((store.folder / "segments").glob("*.gz"))) == 1
-        assert not list((store.folder / "runs").rglob("*.json"))
-        if not killed:
-            break
-    assert 10 < steps < 199
-
-
-@pytest.mark.parametrize("folded", [False, True])
 def test_a_removal_killed_at_any_step_removes_nothing_else(tmp_path: Path, folded: bool) -> None:
     steps = 0
     for steps in range(1, 200):
         store = FileStore(tmp_path / str(steps))
         store.add(RECORDS[:4])
         if folded:
-            store.compact("2026-02")
+            fold(store, RECORDS[:4])
         killed = killed_at(steps, partial(store.remove, NAMES[:2]))
         assert {*NAMES[2:4]} <= {*store.names()} <= {*NAMES[:4]}
         assert problems(store) == []

@@ -40,16 +40,18 @@ while numbers:
     print(*(record.name for record in batch), sep="\\n", flush=True)
 """
 
-# Folds again and again.
-FOLD = """
+# Removes again and again what is not there and what is.
+REMOVE = """
 import sys
 from pathlib import Path
 from cachegrind_bench.store.files import FileStore
+from tests.unit.stored import stored
 store = FileStore(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 while True:
-    store.compact("2026-02")
+    store.add([stored(7)])
+    store.remove([stored(7).name, stored(8).name])
 """
 
 
@@ -68,14 +70,14 @@ def test_32_writers_at_once_lose_nothing(writers: Writers, tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
-def test_writers_and_folders_killed_at_random_points_lose_nothing_that_was_acknowledged(
+def test_writers_and_removers_killed_at_random_points_lose_nothing_that_was_acknowledged(
     writers: Writers, tmp_path: Path, seed: int
 ) -> None:
     chance, store = random.Random(seed), FileStore(tmp_path / "s")
     store.add([rename_record("sieve", "filter", "2026-01-01T00:00:00Z")])
-    kills, first = 0, 0
+    kills, first = 0, 100
     for wave in range(3):
-        victims = [writers.start(FOLD, store.folder, out=f"{wave}-f{n}.fold") for n in range(2)]
+        victims = [writers.start(REMOVE, store.folder, out=f"{wave}-f{n}.remove") for n in range(2)]
         for n in range(10):
             victims.append(writers.start(WRITE, store.folder, first, first + 4000, out=f"{wave}-{n}.out"))
             first += 4000
@@ -95,20 +97,19 @@ def test_writers_and_folders_killed_at_random_points_lose_nothing_that_was_ackno
     assert told <= {*fresh.names()}
     assert fresh.check() == []
     assert len(list(fresh.snapshots(Query()))) == len(fresh.names()) - 1
-    folded = fresh.compact("2026-12")
-    assert folded >= 0
+    fresh.remove([stored(7).name])
     assert [record.name for record in fresh.read()] == fresh.names()
     assert told <= {*fresh.names()}
     assert fresh.check() == []
 
 
 @pytest.mark.slow
-def test_readers_see_every_acknowledged_run_while_others_write_and_fold(writers: Writers, tmp_path: Path) -> None:
+def test_readers_see_every_acknowledged_run_while_others_write_and_remove(writers: Writers, tmp_path: Path) -> None:
     store = FileStore(tmp_path / "s")
-    processes = [writers.start(WRITE, store.folder, n * 9000, (n + 1) * 9000, out=f"{n}.out") for n in range(3)]
-    processes.append(writers.start(FOLD, store.folder, out="f.fold"))
+    processes = [writers.start(WRITE, store.folder, n * 9000 + 100, (n + 1) * 9000, out=f"{n}.out") for n in range(3)]
+    processes.append(writers.start(REMOVE, store.folder, out="f.remove"))
     writers.let_go(processes)
-    until, rounds, moved = time.monotonic() + 6, 0, 0
+    until, rounds = time.monotonic() + 6, 0
     while time.monotonic() < until:
         told = writers.acknowledged()
         reader = FileStore(store.folder)
@@ -117,8 +118,6 @@ def test_readers_see_every_acknowledged_run_while_others_write_and_fold(writers:
         assert read == sorted({*read})
         assert reader.check() == []
         rounds += 1
-        moved = max(moved, len(list((store.folder / "segments").glob("*.gz"))))
     for process in processes:
         assert process.poll() is None
     assert rounds > 3
-    assert moved

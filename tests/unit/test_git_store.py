@@ -17,7 +17,7 @@ from cachegrind_bench.vcs import objects
 from cachegrind_bench.vcs.branches import Branch, LockWatch
 from cachegrind_bench.vcs.git import Git, GitTimeoutError
 from tests.unit.clones import BRANCH, Place
-from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, all_names, filled, stored
+from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, all_names, filled, segment, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +49,13 @@ def put(place: Place, path: str, data: bytes | None, mode: str = "100644") -> No
     entry = None if data is None else objects.Entry(things.write([data])[0], mode=mode)
     commit = things.commit(things.tree(things.listing(base), {path: entry}), [base], "by hand")
     place.run("update-ref", f"refs/heads/{BRANCH}", commit, cwd=place.home)
+
+
+def fold(place: Place, records: list[Record]) -> None:
+    """Put these runs of the branch into a segment, as older versions did."""
+    put(place, *segment(records))
+    for record in records:
+        put(place, record.name, None)
 
 
 def test_a_run_is_one_file_in_a_branch_of_its_own(place: Place) -> None:
@@ -95,7 +102,6 @@ def test_work_tree_index_and_everything_of_the_users_stay_as_they_are(place: Pla
     store.add(ALL)
     store.add([stored(30)])
     store.remove([NAMES[0]])
-    store.compact("2026-02")
     assert store.names()
     assert problems(store) == []
     assert place.untouchable() == before
@@ -116,42 +122,21 @@ def test_snapshots_are_those_of_the_file_store(place: Place, tmp_path: Path) -> 
         Query(shas=frozenset({f"{3:040x}"[::-1]})),
         Query(wanted=lambda name: name == "sieve"),
     ]
-    for before in ("2026-01", "2026-02"):
-        assert store.compact(before) == other.compact(before)
-        for query in queries:
-            assert list(store.snapshots(query)) == list(other.snapshots(query))
-
-
-def test_compacting_folds_old_months_and_loses_nothing(place: Place) -> None:
-    store = place.store()
-    store.add(ALL)
-    assert store.compact("2026-01") == 0
-    assert place.commits() == 1
-    assert store.compact("2026-02") == 8
-    (segment,) = [name for name in place.files() if name.startswith("segments/")]
-    assert place.files() == sorted([FEBRUARY.name, RENAME.name, segment])
-    for again in (store, place.store()):
-        assert list(again.read()) == ALL
-        assert list(again.read(NAMES[2:4])) == RECORDS[2:4]
-        assert again.names() == all_names()
-        assert problems(again) == []
-    assert store.compact("2026-02") == 0
-    assert store.add(RECORDS) == 0
-    late = stored(50)
-    assert store.add([late]) == 1
-    assert store.compact("2026-02") == 1
-    assert list(store.read()) == sorted([*ALL, late], key=lambda record: record.name)
-    assert len(place.files()) == 3
-    with pytest.raises(StoreError, match="not a month"):
-        store.compact("2026")
+    for query in queries:
+        assert list(store.snapshots(query)) == list(other.snapshots(query))
+    fold(place, RECORDS)
+    for query in queries:
+        assert list(store.snapshots(query)) == list(other.snapshots(query))
 
 
 def test_removed_records_are_gone_also_from_segments(place: Place) -> None:
     store = place.store()
     store.add(ALL)
     assert store.remove([NAMES[0], stored(99).name, RENAME.name, "../x"]) == 2
-    store.compact("2026-02")
+    fold(place, RECORDS[1:])
+    assert store.names() == [*NAMES[1:], FEBRUARY.name]
     assert store.remove([NAMES[0], NAMES[1], FEBRUARY.name]) == 2
+    assert place.files() == NAMES[2:]
     assert list(store.read()) == RECORDS[2:]
     assert problems(store) == []
     assert store.remove(NAMES) == 6
@@ -217,25 +202,6 @@ def test_a_lost_race_is_run_again(shared: Place, monkeypatch: pytest.MonkeyPatch
     assert mine.names() == NAMES[:5]
     assert shared.commits() == 5
     assert not left
-
-
-def test_a_fold_meets_writers_of_the_same_month_and_loses_nothing(
-    shared: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine, other = shared.store(), shared.store(shared.clone("b"))
-    other.add(RECORDS[:4])
-    left = [RECORDS[5], RECORDS[4]]
-    true_push = Branch.push
-
-    def late(self: Branch, *arguments: str) -> None:
-        if self.cwd == shared.path and left:
-            other.add([left.pop()])
-        true_push(self, *arguments)
-
-    monkeypatch.setattr(Branch, "push", late)
-    assert mine.compact("2026-02") == 6
-    assert list(other.read()) == RECORDS[:6]
-    assert len(shared.files()) == 1
 
 
 def test_a_push_whose_answer_got_lost_counts_once(shared: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +330,6 @@ def test_a_branch_that_is_checked_out_is_left_alone(place: Place) -> None:
     acts: list[Callable[[], int]] = [
         lambda: store.add(RECORDS),
         lambda: store.remove(NAMES),
-        lambda: store.compact("2026-02"),
     ]
     for act in acts:
         with pytest.raises(StoreError, match=r"checked out in .*tree"):
@@ -486,10 +451,8 @@ def test_files_that_people_put_into_the_branch_stay_there(place: Place) -> None:
     put(place, "README.md", b"what this is\n")
     put(place, "README.b\xe4d\n\udcff", b"x")
     store.add(RECORDS)
-    store.compact("2026-02")
     assert problems(store) == []
     assert "README.md" in place.files()
-    assert len(place.files()) == 3
     assert list(store.read()) == RECORDS
 
 
@@ -508,7 +471,6 @@ def test_a_branch_that_holds_something_else_than_a_history_is_neither_changed_no
     for act in (
         lambda: store.add(RECORDS),
         lambda: store.remove(NAMES),
-        lambda: store.compact("2026-02"),
         store.names,
         store.survey,
         store.check,
@@ -544,25 +506,25 @@ def test_a_branch_that_is_empty_or_has_only_words_about_it_becomes_a_history(pla
 def test_beside_a_damaged_segment_what_has_a_file_is_removed_and_the_segment_stays(place: Place) -> None:
     store = place.store()
     store.add(ALL)
-    store.compact("2026-02")
+    fold(place, RECORDS)
     late = stored(30)
     store.add([late])
-    (segment,) = [name for name in place.files() if name.startswith("segments/")]
-    put(place, segment, b"no gzip")
+    name = segment(RECORDS)[0]
+    put(place, name, b"no gzip")
     again = place.store()
     assert again.remove([FEBRUARY.name, late.name]) == 2
-    with pytest.raises(StoreError, match=rf"{segment} cannot be read.*it stays, and not removed is {NAMES[0]} .0 were"):
+    with pytest.raises(StoreError, match=rf"{name} cannot be read.*it stays, and not removed is {NAMES[0]} .0 were"):
         again.remove(NAMES[:1])
-    assert place.files() == sorted([RENAME.name, segment])
+    assert place.files() == sorted([RENAME.name, name])
     assert again.survey().names == [RENAME.name]
-    assert [problem.where for problem in again.survey().problems] == [segment]
+    assert [problem.where for problem in again.survey().problems] == [name]
 
 
 def test_a_partial_clone_fetches_what_it_lacks_at_once(shared: Place) -> None:
     store = shared.store()
     records = [stored(n, created_at=f"2026-{1 + n % 6:02}-01T00:00:00Z") for n in range(60)]
     store.add([*records, RENAME])
-    assert store.compact("2026-04") == 30
+    fold(shared, sorted(records[::6], key=lambda record: record.name))
     for setting in ("allowFilter", "allowAnySHA1InWant"):
         shared.run("config", f"uploadpack.{setting}", "true", cwd=shared.bare)
     trace = shared.folder / "trace"
@@ -572,7 +534,7 @@ def test_a_partial_clone_fetches_what_it_lacks_at_once(shared: Place) -> None:
         lambda store: len(list(store.snapshots(Query()))) == 60,
         lambda store: store.check() == [],
         lambda store: len(store.names()) == 61,
-        lambda store: store.compact("2026-07") == 30,
+        lambda store: store.remove([records[0].name]) == 1,
     ]
     for number, act in enumerate(acts):
         name = f"partial{number}"
@@ -665,8 +627,6 @@ def test_a_damaged_record_is_never_read_nor_taken_for_the_same(place: Place) -> 
     with pytest.raises(StoreError, match="other bytes"):
         store.add([RECORDS[3]])
     assert len(list(store.read(NAMES[:3]))) == 3
-    with pytest.raises(StoreError, match=NAMES[3]):
-        store.compact("2026-02")
     assert {problem.where for problem in store.check()} == {NAMES[3]}
 
 
@@ -743,5 +703,4 @@ def test_every_text_object_format_of_git_will_do(tmp_path: Path) -> None:
     place.run("init", "--quiet", "--object-format=sha256", "new")
     store = GitStore(tmp_path / "new", BRANCH, None, place.environ)
     assert store.add(RECORDS) == 8
-    assert store.compact("2026-02") == 8
     assert list(store.read()) == RECORDS

@@ -204,15 +204,3 @@ def test_runs_that_cannot_be_handed_to_git_are_an_error_of_the_store_and_nothing
         store.add([stored(n) for n in range(200, 299)])
     assert store.names() == NAMES[:1]
     assert store.add(LARGE) == 3
-
-
-def test_a_segment_that_cannot_be_handed_to_git_is_an_error_of_the_store_and_all_stays_as_it_was(place: Place) -> None:
-    store = place.store()
-    store.add(LARGE)
-    with (
-        limited(resource.RLIMIT_FSIZE, 4096),
-        pytest.raises(StoreError, match="cannot be passed on: File too large"),
-    ):
-        store.compact("2026-02")
-    assert place.commits() == 1
-    assert {*store.read()} == {*LARGE}

@@ -40,17 +40,19 @@ for number in range(int(sys.argv[2]), int(sys.argv[3])):
     print(record.name, flush=True)
 """
 
-# Folds again and again.
-FOLD = """
+# Adds a run and removes it, again and again.
+REMOVE = """
 import os, sys
 from pathlib import Path
 from cachegrind_bench.store.git_store import GitStore
 from tests.unit.clones import BRANCH
+from tests.unit.stored import stored
 store = GitStore(Path(sys.argv[1]), BRANCH, None, dict(os.environ), patience=400)
 print("ready", flush=True)
 sys.stdin.readline()
 while True:
-    store.compact("2026-02")
+    store.add([stored(8)])
+    store.remove([stored(8).name])
 """
 
 
@@ -109,7 +111,7 @@ def test_writers_killed_at_random_points_lose_nothing_that_was_acknowledged(
     homes = [place.path if how == "local" else place.clone(f"c{n}") for n in range(8)]
     told: set[str] = set()
     for wave in range(2):
-        victims = [writers.start(FOLD, homes[0], out=f"{wave}.fold", environ=place.environ)]
+        victims = [writers.start(REMOVE, homes[0], out=f"{wave}.remove", environ=place.environ)]
         for n in range(8):
             first = 100 + 9000 * (8 * wave + n)
             victims.append(
@@ -131,6 +133,6 @@ def test_writers_killed_at_random_points_lose_nothing_that_was_acknowledged(
     assert len(told) >= 8
     fresh = place.store(patience=100)  # a git that was killed may have left a lock
     assert fresh.add([stored(50)]) == 1
-    fresh.compact("2026-02")
+    fresh.remove([stored(8).name])
     check_all(fresh, told | {stored(50).name, RENAME.name})
     place.run("fsck", cwd=place.home)

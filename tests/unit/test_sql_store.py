@@ -60,7 +60,6 @@ def test_what_was_added_is_read_back_byte_for_byte_in_the_order_of_names(store: 
     assert list(store.read(reversed(NAMES))) == RECORDS
     assert list(store.read([])) == []
     assert problems(store) == []
-    assert store.compact("2027-01") == 0
     assert [store.profile(name) for name in NAMES] == [None] * 8
 
 

@@ -68,7 +68,6 @@ def test_opening_makes_nothing(tmp_path: Path) -> None:
         assert store.names() == []
         assert store.check() == []
         assert store.remove({"x"}) == 0
-        assert store.compact("2026-01") == 0
     assert os.listdir(tmp_path) == []
 
 
