@@ -19,7 +19,7 @@ from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store import git_sync, reading, segments
 from cachegrind_bench.store.checking import checked
-from cachegrind_bench.store.git_sync import Changes, State, Sync, git_errors
+from cachegrind_bench.store.git_sync import Changes, Sync, git_errors
 from cachegrind_bench.store.protocol import Report
 from cachegrind_bench.store.record import MOST_BYTES, Record, is_record_name
 from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, TreeStore, differs
@@ -129,47 +129,42 @@ class GitStore(TreeStore):
         found = checked(records)
         if not found:
             return 0
-        with git_errors():
-            written = self._objects.write(record.data for record in found.values())
-        oids = dict(zip(found, written, strict=True))
 
-        def plan(state: State) -> tuple[Changes, int]:
-            self._tree(state)  # nobody's code is added to
-            entries = state.entries
-            for name, oid in oids.items():
-                if name in entries and entries[name].oid != oid:
+        def plan(tip: str | None) -> tuple[Changes, int]:
+            files = self._files(tip)
+            there = set(files.singles()) & found.keys()
+            for name, data in zip(there, files.contents([*there]), strict=True):
+                if data != found[name].data:
                     raise differs(name, self.url)
-            changes = {name: Entry(oid) for name, oid in oids.items() if name not in entries}
+            changes = {name: record.data for name, record in found.items() if name not in there}
             return changes, len(changes)
 
         return self._sync().change(_message("Add", found), plan)
 
     def exists(self) -> bool:
-        state = self._sync().look()
-        return state.here is not None or state.there is not None
+        return self._sync().tip() is not None
 
     def remove(self, names: Collection[str]) -> int:
-        def plan(state: State) -> tuple[Changes, Removal]:
-            changes = dict[str, Entry | None]()
+        def plan(tip: str | None) -> tuple[Changes, Removal]:
+            changes = dict[str, bytes | None]()
 
             def unfold(segment: str, rest: Sequence[Record]) -> None:
-                with git_errors():
-                    oids = self._objects.write(record.data for record in rest)
-                kept = {record.name: Entry(oid) for record, oid in zip(rest, oids, strict=True)}
-                changes.update({segment: None, **kept})
+                changes.update({segment: None, **{record.name: record.data for record in rest}})
 
-            done = self._tree(state).remove(names, unfold)
+            done = RecordTree(files=self._files(tip), known=self._known).remove(names, unfold)
             return changes | dict.fromkeys(done.singles), done
 
         return self._sync().change(_message("Remove", names), plan).count()
 
     def _now(self) -> RecordTree:
-        return self._tree(self._sync().look())
+        return RecordTree(files=self._files(self._sync().tip()), known=self._known)
 
-    def _tree(self, state: State) -> RecordTree:
-        files = CommitFiles(place=self.url, objects=self._objects, entries=state.entries)
+    def _files(self, tip: str | None) -> CommitFiles:
+        with git_errors():
+            entries = {} if tip is None else self._objects.listing(tip)
+        files = CommitFiles(place=self.url, objects=self._objects, entries=entries)
         files.refuse_foreign()
-        return RecordTree(files=files, known=self._known)
+        return files
 
     def _sync(self) -> Sync:
         """Return what reads and changes the branch. StoreError outside a repository, or if there is no such remote."""

@@ -1,21 +1,17 @@
-"""Writes and reads the objects of a git repository: contents, trees and commits, many with one process.
+"""Writes commits and reads contents of a git repository, many with one process.
 
 Knows git's formats of them. Nothing here moves a branch, or touches the work tree or the index.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 
 import msgspec
-from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.process import memory_file
-from cachegrind_bench.vcs.git import Git, GitTimeoutError
+from cachegrind_bench.vcs.git import OWN_REFS, Git, GitTimeoutError
 
 BLOB = "blob"
 TREE = "tree"
@@ -29,9 +25,8 @@ _FILE = "100644"
 _TIMEOUT_S = 120.0
 # After a remote that did not answer in time: a `backfill` may go on for days.
 _ASK_AGAIN_S = 600.0
-# What is in memory at once, and how many descriptors are open.
+# What is in memory at once.
 _GROUP_BYTES = 1 << 25
-_GROUP_FILES = 100
 _MOST_OUTPUT = 1 << 31
 # Objects, too, are on the disk before a branch leads to them: git alone leaves single ones to the system.
 _DURABLE = ("-c", "core.fsync=committed,loose-object")
@@ -53,7 +48,7 @@ class Entry(msgspec.Struct, frozen=True):
         return self.kind == TREE
 
 
-_FOLDER = Entry("", TREE, "040000")
+_NO_REF = f"{OWN_REFS}/none"
 
 
 class Objects(Git, frozen=True):
@@ -62,16 +57,6 @@ class Objects(Git, frozen=True):
     _known: list[dict[str, None]] = msgspec.field(default_factory=list[dict[str, None]])  # what `_remotes` found
     # When a remote did not answer in time, and why.
     _late: list[tuple[float, str]] = msgspec.field(default_factory=list[tuple[float, str]])
-
-    def write(self, contents: Iterable[bytes]) -> list[str]:
-        """Write contents, and return their ids. What is there already is not written again."""
-        oids: list[str] = []
-        for group in _groups(contents):
-            with ExitStack() as stack:
-                paths = [_in_memory(stack, data) for data in group]
-                text = self._ask("hash-object", "-w", "--no-filters", "--stdin-paths", lines=paths)
-            oids += text.decode("ascii").split()
-        return oids
 
     def fetch(self, oids: Sequence[str]) -> None:
         """Fetch those of these objects that are not here, with one connection. MeasurementError if that fails.
@@ -127,58 +112,29 @@ class Objects(Git, frozen=True):
             found[path.decode("utf-8", "surrogateescape")] = Entry(oid, kind, mode)
         return found
 
-    def tree(self, listing: Mapping[str, Entry], changes: Mapping[str, Entry | None]) -> str:
-        """Write the tree of a listing with these entries added, replaced or (None) removed, and return its id.
+    def commit(self, parent: str | None, changes: Mapping[str, bytes | None], message: str) -> str:
+        """Write a commit that adds or (None) removes these files, and return its id.
 
-        Only the folders on the way to a change are written. MeasurementError if a file is where a folder is needed.
+        It has the user's name or, where git knows none, the program's.
         """
-        folders: dict[str, dict[str, Entry]] = {}
-        for path, entry in (*listing.items(), *changes.items()):
-            folder, _, name = path.rpartition("/")
-            inside = folders.setdefault(folder, {})
-            if entry is None:
-                inside.pop(name, None)
+        stream = [f"commit {_NO_REF}\nmark :1\ncommitter {self._identity()}\n".encode(), _data(message.encode())]
+        if parent is not None:
+            stream.append(f"from {parent}\n".encode())
+        for path, data in changes.items():
+            if data is None:
+                stream.append(f"D {path}\n".encode())
             else:
-                inside[name] = entry
-        touched = {""}
-        for path in changes:
-            parts = path.split("/")
-            touched |= {"/".join(parts[:depth]) for depth in range(1, len(parts))}
-        oid = ""
-        for folder in sorted(touched, reverse=True):  # what is in a folder comes before it
-            inside = folders.get(folder, {})
-            if inside or not folder:
-                oid = self._write_tree(inside)
-            if folder:
-                above, _, name = folder.rpartition("/")
-                beside = folders.setdefault(above, {})
-                if inside and not beside.get(name, _FOLDER).is_folder:
-                    raise MeasurementError(f"{folder} is a file, where a folder is needed")
-                if inside:
-                    beside[name] = replace(_FOLDER, oid=oid)
-                elif beside.get(name, _FOLDER).is_folder:  # one without entries does not exist
-                    beside.pop(name, None)
-        return oid
+                stream += f"M {_FILE} inline {path}\n".encode(), _data(data)
+        # Without the ref, which is then never written.
+        stream.append(f"get-mark :1\nreset {_NO_REF}\n\n".encode())
+        return self._bytes("fast-import", "--quiet", stdin=b"".join(stream)).decode("ascii").strip()
 
-    def commit(self, tree: str, parents: Sequence[str], message: str) -> str:
-        """Write a commit, by the user's name or, where git knows none, by the program's."""
-        before = [word for parent in parents for word in ("-p", parent)]
-        arguments = (*_DURABLE, "commit-tree", *before, "-m", message, tree)
-        done = self.run(*arguments, environ=self._identity(), timeout=_TIMEOUT_S)
-        oid = done.stdout.decode("ascii", "replace").strip()
+    def _identity(self) -> str:
+        ask = ("var", "GIT_COMMITTER_IDENT")
+        done = self.run("-c", "user.useConfigOnly=true", *ask)
         if done.status != 0:
-            raise self.failed(done, "commit-tree")
-        return oid
-
-    def _identity(self) -> Mapping[str, str]:
-        known = [self.run("config", "--get", f"user.{what}").status == 0 for what in ("name", "email")]
-        return self.environ if all(known) else {**NOBODY, **self.environ}
-
-    def _write_tree(self, entries: Mapping[str, Entry]) -> str:
-        lines = [f"{entry.mode} {entry.kind} {entry.oid}\t{name}\0" for name, entry in entries.items()]
-        text = "".join(lines).encode("utf-8", "surrogateescape")
-        # `--missing`: what comes from listings is there, and a partial clone would fetch all of it.
-        return self._bytes("mktree", "-z", "--missing", stdin=text).decode("ascii", "replace").strip()
+            done = self.run(*ask, environ={**self.environ, **NOBODY})
+        return done.stdout.decode(errors="backslashreplace").strip()
 
     def _size(self, line: bytes, most: int) -> int:
         name, _, rest = line.decode("utf-8", "replace").partition(" ")
@@ -226,24 +182,8 @@ class Objects(Git, frozen=True):
         return done.stdout
 
 
-def _groups(contents: Iterable[bytes]) -> Iterator[list[bytes]]:
-    group: list[bytes] = []
-    size = 0
-    for data in contents:
-        if group and (size + len(data) > _GROUP_BYTES or len(group) == _GROUP_FILES):
-            yield group
-            group, size = [], 0
-        group.append(data)
-        size += len(data)
-    if group:
-        yield group
-
-
-def _in_memory(stack: ExitStack, data: bytes) -> str:
-    """Return the path of a file that has these bytes, and that nobody has to remove, whatever happens to us."""
-    descriptor = memory_file(data)
-    stack.callback(os.close, descriptor)
-    return f"/proc/{os.getpid()}/fd/{descriptor}"
+def _data(data: bytes) -> bytes:
+    return b"data %d\n%b\n" % (len(data), data)
 
 
 def _lines(words: Iterable[str]) -> bytes:

@@ -7,9 +7,11 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.store.git_store import GitStore
+from cachegrind_bench.vcs.objects import NOBODY
 from tests.unit.repositories import Repository, git_environment
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 BRANCH = "cg-bench-data"
@@ -44,6 +46,32 @@ class Place:
 
     def git(self, *arguments: str) -> str:
         return self.run(*arguments, cwd=self.path)
+
+    def write(
+        self,
+        changes: Mapping[str, bytes | str | None],
+        base: str | None = BRANCH,
+        parents: Sequence[str] = (BRANCH,),
+        mode: str = "100644",
+    ) -> str:
+        """Commit what is in `base`, changed as somebody may do by hand, and let the branch end with it; a text is an id."""
+        environ = {**self.environ, **NOBODY, "GIT_INDEX_FILE": str(self.folder / "index")}
+
+        def git(*arguments: str, stdin: bytes = b"") -> str:
+            done = subprocess.run(
+                ["git", *arguments], cwd=self.home, env=environ, input=stdin, capture_output=True, check=True
+            )
+            return done.stdout.decode().strip()
+
+        git("read-tree", base or "--empty")
+        for path, data in changes.items():
+            oid = git("hash-object", "-w", "--stdin", stdin=data) if isinstance(data, bytes) else data or "0" * 40
+            line = f"{'0' if data is None else mode} {oid}\t{path}\0"
+            git("update-index", "--replace", "-z", "--index-info", stdin=line.encode("utf-8", "surrogateescape"))
+        before = [word for parent in parents for word in ("-p", parent)]
+        commit = git("commit-tree", *before, "-m", "by hand", git("write-tree", "--missing-ok"))
+        git("update-ref", f"refs/heads/{BRANCH}", commit)
+        return commit
 
     def clone(self, name: str) -> Path:
         """Make another clone as CI does, or a whole one."""

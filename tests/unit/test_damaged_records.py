@@ -17,8 +17,7 @@ from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.reading import renames_in
 from cachegrind_bench.store.record_tree import MovedError, RecordTree
 from cachegrind_bench.store.sql.store import SqlStore
-from cachegrind_bench.vcs.objects import Entry
-from tests.unit.clones import BRANCH, Place
+from tests.unit.clones import Place
 from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, fold
 
 if TYPE_CHECKING:
@@ -47,12 +46,7 @@ def of_git(folder: Path) -> Damage:
     store = place.store()
 
     def damage() -> None:
-        tip = place.git("rev-parse", BRANCH)
-        things = store._objects
-        lost = Entry("1234567890" * 4)
-        changes = {DAMAGED[0]: Entry(things.write([b"{}\n"])[0]), **dict.fromkeys(DAMAGED[1:], lost)}
-        tree = things.tree(things.listing(tip), changes)
-        place.git("update-ref", f"refs/heads/{BRANCH}", things.commit(tree, [tip], "damage"))
+        place.write({DAMAGED[0]: b"{}\n", **dict.fromkeys(DAMAGED[1:], "1234567890" * 4)})
 
     return store, damage
 

@@ -14,7 +14,7 @@ from cachegrind_bench.store.git_store import GitStore
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import Record
 from cachegrind_bench.vcs import objects
-from cachegrind_bench.vcs.branches import Branch, LockWatch
+from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.git import Git, GitTimeoutError
 from tests.unit.clones import BRANCH, Place
 from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, all_names, filled, segment, stored
@@ -44,18 +44,12 @@ def problems(store: GitStore) -> list[str]:
 
 def put(place: Place, path: str, data: bytes | None, mode: str = "100644") -> None:
     """Change a file of the branch as somebody may do by hand."""
-    base = place.run("rev-parse", BRANCH, cwd=place.home)
-    things = objects.Objects(place.home, place.environ)
-    entry = None if data is None else objects.Entry(things.write([data])[0], mode=mode)
-    commit = things.commit(things.tree(things.listing(base), {path: entry}), [base], "by hand")
-    place.run("update-ref", f"refs/heads/{BRANCH}", commit, cwd=place.home)
+    place.write({path: data}, mode=mode)
 
 
 def fold(place: Place, records: list[Record]) -> None:
     """Put these runs of the branch into a segment, as older versions did."""
-    put(place, *segment(records))
-    for record in records:
-        put(place, record.name, None)
+    place.write(dict([segment(records)]) | dict.fromkeys(record.name for record in records))
 
 
 def test_a_run_is_one_file_in_a_branch_of_its_own(place: Place) -> None:
@@ -106,7 +100,6 @@ def test_work_tree_index_and_everything_of_the_users_stay_as_they_are(place: Pla
     assert problems(store) == []
     assert place.untouchable() == before
     assert place.git("rev-parse", "--is-shallow-repository") == ("true" if place.how == "shallow" else "false")
-    assert not [line for line in place.git("for-each-ref").splitlines() if "fetching" in line]
     if place.how != "local":
         assert f"refs/heads/{BRANCH}" not in place.git("for-each-ref", "refs/heads/")
 
@@ -169,7 +162,8 @@ def test_contents_larger_than_what_is_in_memory_at_once_are_read_in_parts(
     things = objects.Objects(shared.path, shared.environ)
     contents = [os.urandom(900), b"", b"\n\n", b"x" * 5000, *(bytes([n]) * n * 10 for n in range(250))]
     monkeypatch.setattr(objects, "_GROUP_BYTES", 2000)
-    oids = things.write(contents)
+    commit = things.commit(None, {f"{number:03}": data for number, data in enumerate(contents)}, "many")
+    oids = [entry.oid for _, entry in sorted(things.listing(commit).items())]
     assert list(things.read(oids, 10_000)) == contents
     with pytest.raises(Exception, match="4000 is the most"):
         list(things.read(oids, 4000))
@@ -290,43 +284,29 @@ def test_a_lock_at_the_server_is_waited_for_and_then_named(shared: Place) -> Non
 
 
 @pytest.mark.slow
-def test_a_lock_that_a_killed_git_left_here_does_not_block_for_ever(tmp_path: Path) -> None:
-    place = Place(tmp_path, "local")
-    store = place.store(patience=10)
+@pytest.mark.parametrize(("how", "ref"), [("local", f"heads/{BRANCH}"), ("whole", f"cg-bench/remotes/origin/{BRANCH}")])
+def test_a_lock_that_a_killed_git_left_here_does_not_block_for_ever(tmp_path: Path, how: str, ref: str) -> None:
+    place = Place(tmp_path, how)
+    store = place.store(patience=2)
     store.add(RECORDS[:1])
-    lock = place.path / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
+    assert store.names() == NAMES[:1]
+    place.store(place.clone("b") if how == "whole" else None).add(RECORDS[:2])
+    lock = place.path / ".git" / "refs" / f"{ref}.lock"
     lock.touch()
-    assert store.add(RECORDS) == 7
+    with pytest.raises(StoreError, match=rf"could not be written after .*{ref}\.lock"):
+        store.add(RECORDS)
+    before = time.time() - 61
+    os.utime(lock, (before, before))
+    assert store.add(RECORDS) == 6
     assert not lock.exists()
 
 
-def test_a_lock_that_changes_is_not_removed(tmp_path: Path) -> None:
+def test_a_branch_that_is_checked_out_is_left_alone(tmp_path: Path) -> None:
     place = Place(tmp_path, "local")
-    lock = place.path / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
-    watch = LockWatch(Branch(place.path, place.environ, name=BRANCH), 0.2)
-    assert watch.look() is None
-    for number in range(4):
-        lock.write_text("x" * number)
-        os.utime(lock, ns=(number, number))  # as old as can be
-        assert watch.look() == lock
-        time.sleep(0.15)
-    assert lock.exists()
-    time.sleep(0.1)
-    watch.look()
-    assert not lock.exists()
-
-
-def test_a_branch_that_is_checked_out_is_left_alone(place: Place) -> None:
     store = place.store()
     store.add(RECORDS[:1])
-    tip = place.run("rev-parse", BRANCH, cwd=place.home)
-    place.git(
-        "worktree",
-        "add",
-        "--quiet",
-        "-b" if place.how != "local" else "--force",
-        *((BRANCH, "../tree", "HEAD") if place.how != "local" else ("../tree", BRANCH)),
-    )
+    tip = place.git("rev-parse", BRANCH)
+    place.git("worktree", "add", "--quiet", "../tree", BRANCH)
     acts: list[Callable[[], int]] = [
         lambda: store.add(RECORDS),
         lambda: store.remove(NAMES),
@@ -334,49 +314,26 @@ def test_a_branch_that_is_checked_out_is_left_alone(place: Place) -> None:
     for act in acts:
         with pytest.raises(StoreError, match=r"checked out in .*tree"):
             act()
-    assert place.run("rev-parse", BRANCH, cwd=place.home) == tip
-    place.git("worktree", "remove", "--force", "../tree")
-    if place.how == "local":
-        assert store.names() == NAMES[:1]
+    assert place.git("rev-parse", BRANCH) == tip
+    assert store.names() == NAMES[:1]
 
 
 def test_what_was_stored_before_there_was_a_remote_is_pushed_with_the_next_run(tmp_path: Path) -> None:
     place = Place(tmp_path, "local")
     store = place.store()
     store.add(RECORDS[:3])
+    tip = place.git("rev-parse", BRANCH)
     place.git("remote", "add", "origin", str(place.bare))
-    assert store.names() == NAMES[:3]
     place.how = "whole"
     other = place.store(place.clone("b"))
+    assert store.names() == NAMES[:3]
     assert other.names() == []
-    other.add(RECORDS[2:5])
-    assert store.names() == NAMES[:5]
-    assert list(store.read()) == RECORDS[:5]
-    assert store.add(RECORDS[:1]) == 0  # there, and now also where others see it
-    assert other.names() == NAMES[:5]
     assert store.add([RECORDS[5]]) == 1
+    assert other.names() == [*NAMES[:3], NAMES[5]]
     assert other.remove(NAMES[:1]) == 1
-    assert store.names() == NAMES[1:6]
+    assert store.names() == [*NAMES[1:3], NAMES[5]]
     assert problems(store) == []
-    assert place.git("rev-parse", BRANCH) in place.run("rev-list", BRANCH, cwd=place.bare).split()
-
-
-def test_histories_that_went_apart_keep_what_either_added_and_lose_what_either_removed(tmp_path: Path) -> None:
-    place = Place(tmp_path, "local")
-    store = place.store()
-    store.add(RECORDS[:4])
-    place.git("push", "--quiet", str(place.bare), BRANCH)
-    store.add([RECORDS[5]])
-    store.remove([NAMES[1]])
-    other = place.store(place.clone("b"))
-    other.add([RECORDS[6]])
-    other.remove([NAMES[0]])
-    place.git("remote", "add", "origin", str(place.bare))
-    wanted = [NAMES[n] for n in (2, 3, 5, 6)]
-    assert store.names() == wanted
-    assert store.add([RENAME]) == 1
-    assert other.names() == sorted([*wanted, RENAME.name])
-    assert problems(other) == []
+    assert place.git("rev-parse", BRANCH) == tip
 
 
 def test_another_remote_can_be_named_and_one_that_is_not_there_is_an_error(shared: Place) -> None:
@@ -461,11 +418,8 @@ def test_a_branch_that_holds_something_else_than_a_history_is_neither_changed_no
     place: Place, content: str
 ) -> None:
     place.git("branch", "code")
-    things = objects.Objects(place.home, place.environ)
-    oid = things.write([b"x"])[0]
-    tree = things.tree({}, {path: objects.Entry(oid) for path in content.split(" and ")})
-    commit = things.commit(tree, [place.run("rev-parse", "main", cwd=place.home)], "code")
-    place.run("update-ref", f"refs/heads/{BRANCH}", commit, cwd=place.home)  # with a remote, it is only there
+    # With a remote, it is only there.
+    commit = place.write(dict.fromkeys(content.split(" and "), b"x"), None, ["main"])
     before = place.untouchable()
     store = place.store()
     for act in (
@@ -484,21 +438,9 @@ def test_a_branch_that_holds_something_else_than_a_history_is_neither_changed_no
     assert place.untouchable() == before
 
 
-def test_a_branch_of_code_that_is_only_here_is_not_joined_with_the_history_of_the_remote(shared: Place) -> None:
-    store = shared.store()
-    store.add(RECORDS[:1])
-    tip = shared.run("rev-parse", BRANCH, cwd=shared.bare)
-    shared.git("branch", BRANCH, "main")
-    with pytest.raises(StoreError, match="does not hold a history, but: 'file'"):
-        store.add(RECORDS)
-    assert shared.run("rev-parse", BRANCH, cwd=shared.bare) == tip
-
-
 def test_a_branch_that_is_empty_or_has_only_words_about_it_becomes_a_history(place: Place) -> None:
-    things = objects.Objects(place.home, place.environ)
-    for changes in ({}, {"README": objects.Entry(things.write([b"x"])[0])}):
-        commit = things.commit(things.tree({}, changes), [], "empty")
-        place.run("update-ref", f"refs/heads/{BRANCH}", commit, cwd=place.home)
+    for changes in ({}, {"README": b"x"}):
+        place.write(changes, None, [])
         assert place.store().exists()
         assert place.store().add(RECORDS) == 8
 
@@ -570,12 +512,7 @@ def test_everything_that_is_wrong_is_found_and_named(place: Place) -> None:
 def test_what_is_in_place_of_a_folder_is_not_taken_for_an_empty_one(shared: Place, folder: str, mode: str) -> None:
     store = shared.store()
     store.add(ALL)
-    things = objects.Objects(shared.home, shared.environ)
-    base = shared.run("rev-parse", BRANCH, cwd=shared.home)
-    kept = {path: entry for path, entry in things.listing(base).items() if not f"{path}/".startswith(f"{folder}/")}
-    tree = things.tree(kept, {folder: objects.Entry(things.write([b"../etc"])[0], mode=mode)})
-    commit = things.commit(tree, [base], "by hand")
-    shared.run("update-ref", f"refs/heads/{BRANCH}", commit, cwd=shared.home)
+    put(shared, folder, b"../etc", mode=mode)
     again = shared.store()
     where = [folder]
     assert [problem.where for problem in again.survey().problems] == where
@@ -664,7 +601,7 @@ def test_a_file_in_the_place_of_a_folder_is_not_replaced(place: Place) -> None:
     store = place.store()
     store.add([RENAME])
     put(place, "runs", b"a file of somebody's")
-    with pytest.raises(StoreError, match="runs is a file"):
+    with pytest.raises(StoreError, match="cannot read runs: it is not a folder"):
         store.add(RECORDS)
     assert place.run("show", f"{BRANCH}:runs", cwd=place.home) == "a file of somebody's"
 
@@ -673,17 +610,6 @@ def test_what_is_not_a_record_is_refused_and_nothing_is_written(place: Place) ->
     with pytest.raises(StoreError):
         place.store().add([RECORDS[2], Record(name="../evil.json", data=b"{}\n")])
     assert BRANCH not in place.run("for-each-ref", cwd=place.home)
-
-
-def test_leftovers_of_killed_fetches_are_removed_after_a_day(shared: Place) -> None:
-    head = shared.git("rev-parse", "HEAD")
-    old, new = f"refs/cg-bench/fetching/{time.time() - 90_000:.0f}-aa", f"refs/cg-bench/fetching/{time.time():.0f}-bb"
-    for ref in (old, new):
-        shared.git("update-ref", ref, head)
-    shared.store().add(RECORDS)
-    refs = shared.git("for-each-ref", "--format=%(refname)").split()
-    assert old not in refs
-    assert new in refs
 
 
 def test_a_branch_that_was_made_anew_at_the_remote_is_followed(shared: Place) -> None:
