@@ -53,17 +53,19 @@ def main() -> None:
         options = arguments(Tool.CACHEGRIND, Geometry(), Path(folder), guest_chase_off=valgrind.guest_chase_off)
         for name, command in COMMANDS.items():
             count = repeats if "long" not in name else max(3, repeats // 2)
-            bare, ours, estimated = [], [], []
+            bare, ours, estimated, only_ir = [], [], [], []
             for _ in range(count):
                 bare.append(seconds([valgrind.launcher, *options, *command], {**env, "VALGRIND_LIB": valgrind.libexec}))
                 result = str(Path(folder) / "result.json")
                 run = [*cg_bench, "run", "-q", "--warmup", "0", "-o", result]
                 ours.append(seconds([*run, "--", *command], env))
                 estimated.append(seconds([*run, "--estimate", "--", *command], env))
+                only_ir.append(seconds([*run, "--model", "ir", "--", *command], env))
             print(f"{name} (best of {count})")
             for kind, low, high in zip(("wall", "CPU"), best(bare), best(ours), strict=True):
                 print(f"  {kind}: bare {low:.2f} s, cg-bench {high:.2f} s, +{high - low:.2f} s, ratio {high / low:.3f}")
-            print(f"  CPU with --estimate: {best(estimated)[1] / best(ours)[1]:.3f} of that without")
+            for option, times in (("--estimate", estimated), ("--model ir", only_ir)):
+                print(f"  CPU with {option}: {best(times)[1] / best(ours)[1]:.3f} of that without")
 
 
 if __name__ == "__main__":

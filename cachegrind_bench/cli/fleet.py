@@ -54,9 +54,10 @@ def command(**options: Any) -> int:
     """Show what each worker of a Dask scheduler has: Valgrind, C library, Python, CPUs, seal; and which are comparable."""
     if options["workers"] is None:
         raise UsageError("which workers?", hint="as in: cg-bench fleet --workers tcp://scheduler:8786")
+    from cachegrind_bench.model.metrics import DEFAULT_MODEL
     from cachegrind_bench.render import table
 
-    settings = dict.fromkeys(("i1", "d1", "ll", "timeout", "pin_clock")) | {"model": "ir", "command": ()}
+    settings = dict.fromkeys(("i1", "d1", "ll", "timeout", "pin_clock")) | {"model": DEFAULT_MODEL.name, "command": ()}
     request = measure_request({**options, **settings})
     with _scheduler(options["workers"]) as (dask, client):
         found = dask.machines(client, request, Waiting())

@@ -181,7 +181,10 @@ caches_options = options_group(
 )
 _machine_options = options_group(
     click.option(
-        "--model", metavar="MODEL", default="l1+5ll+30ram", help="Weights of the score; 'ir' counts instructions only."
+        "--model",
+        metavar="MODEL",
+        default="l1+5ll+30ram",
+        help="Weights of the score; 'ir' counts instructions only, in half the time.",
     ),
     caches_options,
     click.option(
@@ -501,14 +504,16 @@ def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest
     from cachegrind_bench.usecases.measurement import MeasureRequest
     from cachegrind_bench.valgrind.options import Geometry
 
-    identity = options.get("benchmark_id")
+    identity, geometry = options.get("benchmark_id"), Geometry.chosen(options, "--")
+    if not geometry.simulated:
+        refuse_typed(("i1", "d1", "ll"), "is for simulated caches", "--model ir simulates none: leave one out")
     parsed: dict[str, Any] = {
         "cwd": working_directory(),
         "environ": configured().environ,
         "now": datetime.now(UTC),
         "id": None if identity is None else printable(identity),
         "default_env": configured_texts("env"),
-        "geometry": Geometry.chosen(options, "--"),
+        "geometry": geometry,
         "model": CostModel.parse(options["model"]),
         "timeout_ms": options["timeout"],
         "clock": PINNED_CLOCK if options["pin_clock"] else None,

@@ -124,7 +124,7 @@ def _compare_with_hardware(request: MeasureRequest, options: dict[str, Any]) -> 
     model = named_time_model(options["time_model"])
     if model is not None:
         check_caches(str(request.geometry), model)
-    request = replace(request, geometry=replace(request.geometry, branches=True))
+    request = replace(request, geometry=replace(request.geometry, branches=True, simulated=True))
     plan = plan_of(request)
     with Display(sys.stderr) as display:
         result = measured(request, plan, display.phase, lambda _chunk: None)

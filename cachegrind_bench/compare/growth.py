@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.model.growth import Fit, fit
-from cachegrind_bench.model.metrics import CostModel, Profile
+from cachegrind_bench.model.metrics import CostModel, Counts, Profile
 from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.model.sizes import CLASSES, LEAST_SIZES, GrowthClass
@@ -151,6 +151,13 @@ def _growth(
     )
 
 
+_HITS: Mapping[str, Callable[[Counts], int]] = {
+    "L1 hits": lambda counts: counts.l1_hits,
+    "LL hits": lambda counts: counts.ll_hits,
+    "RAM hits": lambda counts: counts.ram_hits,
+}
+
+
 def _counts(benchmarks: Sequence[Benchmark]) -> dict[str, list[int]]:
     known = [(item.counts, item.score) for item in benchmarks]
     sure = [
@@ -159,9 +166,10 @@ def _counts(benchmarks: Sequence[Benchmark]) -> dict[str, list[int]]:
     return {
         "Ir": [counts.Ir for counts, _ in sure],
         "score": [model.score(counts) for counts, model in sure],
-        "L1 hits": [counts.l1_hits for counts, _ in sure],
-        "LL hits": [counts.ll_hits for counts, _ in sure],
-        "RAM hits": [counts.ram_hits for counts, _ in sure],
+    } | {
+        name: [hits(counts) for counts, _ in sure]
+        for name, hits in _HITS.items()
+        if all(counts.with_caches for counts, _ in sure)
     }
 
 
@@ -220,7 +228,9 @@ def _shares(size: int, fits: Sequence[Fit]) -> list[Fraction]:
 
 
 def _leaves(rows: Mapping[str, Sequence[tuple[int, int]]]) -> tuple[tuple[str, int, int], ...]:
-    """Return where misses start to grow much faster than instructions."""
+    """Return where misses start to grow much faster than instructions, if caches were simulated."""
+    if "RAM hits" not in rows:
+        return ()
     misses = {
         "first level": [ll[1] + ram[1] for ll, ram in zip(rows["LL hits"], rows["RAM hits"], strict=True)],
         "last level": [count for _, count in rows["RAM hits"]],

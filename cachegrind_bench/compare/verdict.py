@@ -190,6 +190,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return self.differences[0].state if self.differences else State.NOT_COMPARABLE
 
     @property
+    def with_caches(self) -> bool:
+        """Whether caches were simulated on both sides; else Ir alone is compared."""
+        return self.base.env.with_caches and self.candidate.env.with_caches
+
+    @property
     def compared(self) -> int:
         """How many benchmarks really were compared."""
         return sum(item.change is not None for item in self.differences)
@@ -226,11 +231,17 @@ def compare(
     base: Result, candidate: Result, gates: Gates, *, wanted: Callable[[str], bool] = lambda _id: True
 ) -> Comparison:
     """Compare two results, matching benchmarks by id; `wanted` picks ids. Profiles are not looked at."""
-    before = {item.id: item for item in base.benchmarks if wanted(item.id)}
-    after = {item.id: item for item in candidate.benchmarks if wanted(item.id)}
+    # Where caches were simulated on one side only, or on none, Ir is all that can be compared.
+    only_ir = [name for name, side in (("base", base), ("candidate", candidate)) if not side.env.with_caches]
+    mixed = len(only_ir) == 1
+    before, after = (
+        {item.id: item.without_caches() if mixed else item for item in side.benchmarks if wanted(item.id)}
+        for side in (base, candidate)
+    )
     # The base's cost model before the candidate's: a candidate does not choose its judge.
     scores = [item.score.model for item in (*before.values(), *after.values()) if item.score is not None]
     model = gates.model or (CostModel.parse(scores[0]) if scores else DEFAULT_MODEL)
+    model = IR_MODEL if only_ir else model
     differences: list[Difference] = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
@@ -238,7 +249,9 @@ def compare(
         if old is not None and new is not None:
             ours, theirs = {**base.env.fields, **old.key_fields}, {**candidate.env.fields, **new.key_fields}
             fields = field_differences(ours, theirs)
-        differences.append(judge(name, old, new, fields, gates=gates, model=model))
+            if mixed:
+                fields = tuple(field for field in fields if field.name != "geometry")
+        differences.append(judge(name, old, new, fields, gates=gates, model=model, by_ir=mixed))
     return Comparison(
         base=base,
         candidate=candidate,
@@ -246,6 +259,7 @@ def compare(
         model=model,
         differences=_worst_first(differences, gates),
         rescored=tuple(sorted(set(scores) - {model.name})),
+        remarks=tuple(f"compared by Ir: no caches were simulated for the {name}" for name in only_ir if mixed),
         unused=tuple(
             text
             for text, pattern in gates.patterns()
@@ -354,8 +368,12 @@ def judge(
     *,
     gates: Gates,
     model: CostModel,
+    by_ir: bool = False,
 ) -> Difference:
-    """Compare one benchmark; at least one side is given. `fields` are the key's fields that differ."""
+    """Compare one benchmark; at least one side is given. `fields` are the key's fields that differ.
+
+    `by_ir`: the keys differ in the geometry of the caches, which does not matter.
+    """
     state, moved, threshold, same = State.NEW, None, Fraction(0), True
     causes: tuple[Cause, ...] = ()
     if candidate is None:
@@ -363,7 +381,7 @@ def judge(
     elif candidate.status is not Status.OK or (base is not None and base.status is not Status.OK):
         state = State.FAILED
     elif base is not None:
-        same = base.key == candidate.key and not fields
+        same = (by_ir or base.key == candidate.key) and not fields
         moved = change(base, candidate, model) if gates.force or same else None
         state = State.NOT_COMPARABLE
         if moved is not None:

@@ -318,7 +318,7 @@ class Defaults(Table):
         "Estimate the time, too: a branch predictor is simulated, which takes a tenth longer.",
         "true", "false")] = UNSET
     model: Annotated[Text | UnsetType, Key(
-        "Weights of the score; `ir` is plain instructions.", '"l1+5ll+30ram"', "l1+5ll+30ram",
+        "Weights of the score; `ir` counts instructions only, in half the time.", '"l1+5ll+30ram"', "l1+5ll+30ram",
         _parsed(CostModel.parse))] = UNSET
     threshold: Annotated[Texts | UnsetType, _THRESHOLD] = UNSET
     threshold_ir: Annotated[Texts | UnsetType, replace(

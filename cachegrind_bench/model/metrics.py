@@ -59,6 +59,15 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Build from a mapping that holds at least the nine events; others are left out. KeyError if one is missing."""
         return cls(**{name: values[name] for name in EVENTS})
 
+    def without_caches(self) -> Counts:
+        """Return Ir alone, as where no caches were simulated."""
+        return Counts.of((self.Ir, *[0] * (len(EVENTS) - 1)))
+
+    @property
+    def with_caches(self) -> bool:
+        """Whether caches were simulated: not where nothing missed one, and no data was read or written."""
+        return any(self.as_tuple()[1:])
+
     # The three derived hits are those of cg_annotate's authors' and Itamar Turner-Trauring's articles: an access that
     # misses the first level and not the last is an LL hit; one that misses the last level goes to RAM.
     @property

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.model.described import Points, doc
 from cachegrind_bench.model.metrics import Branches, Counts, Profile
@@ -77,6 +78,11 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     fields: Mapping[str, str]
     info: Mapping[str, str | int]
 
+    @property
+    def with_caches(self) -> bool:
+        """Whether caches were simulated; where not, Ir is counted alone, and the other eight counts are 0."""
+        return self.fields.get("geometry") != NO_CACHES
+
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
     """A score under the cost model of that name."""
@@ -110,6 +116,7 @@ class ObjectFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     compilers: tuple[str, ...] = ()
 
 
+NO_CACHES = "none"  # the geometry of caches that are not simulated
 Size = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]
 
 
@@ -158,6 +165,13 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     taken_over: bool | None = None
     scale: Scale | None = None
     branches: Branches | None = None
+
+    def without_caches(self) -> Benchmark:
+        """Return it as it would be if no caches had been simulated."""
+        if self.counts is None:
+            return self
+        runs = tuple(replace(run, counts=run.counts.without_caches()) for run in self.runs)
+        return replace(self, counts=self.counts.without_caches(), runs=runs)
 
     def by_layout(self) -> dict[int, list[Counts]]:
         """Return the counts of the runs in each memory layout."""

@@ -59,11 +59,19 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         return benchmark_id == self.pattern or (not self.own and matches(benchmark_id, self.pattern))
 
     def measured(self, counts: Counts, model: CostModel, allocations: int | None = None) -> int | None:
-        """Return the number that the limit is about; None for allocations that are not known."""
+        """Return the number that the limit is about; None for allocations that are not known.
+
+        UsageError for what only simulated caches tell, where none were simulated.
+        """
         if self.name == ALLOCATIONS:
             return allocations
         if self.name == "score":
             return model.score(counts)
+        if counts.Ir and not counts.with_caches and self.name != "Ir":
+            raise UsageError(
+                f"the limit of {self.name} needs simulated caches, and --model ir counts instructions only",
+                hint="limit Ir, or measure under another model",
+            )
         value: int = getattr(counts, _HITS.get(self.name, self.name))
         return value
 

@@ -10,7 +10,7 @@ from cachegrind_bench.compare.growth import Growth, GrowthChange, growth_change
 from cachegrind_bench.model.growth import EXPONENTIAL, Fit
 from cachegrind_bench.model.sizes import LEAST_SIZES
 from cachegrind_bench.model.text import below, counted, grouped, joined, percent, share
-from cachegrind_bench.render.table import Report, Row, Section
+from cachegrind_bench.render.table import Report, Row, Section, without_empty
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.growth import FunctionGrowth
@@ -30,8 +30,7 @@ def report(found: Growth, root: str = "") -> Report:
             grouped(item.score.value),
             grouped(item.counts.Ir),
             power,
-            grouped(item.counts.ll_hits),
-            grouped(item.counts.ram_hits),
+            *map(grouped, (item.counts.ll_hits, item.counts.ram_hits) if item.counts.with_caches else ()),
         )
         for size, item, power in zip(found.sizes, found.benchmarks, exponents, strict=True)
         if item.counts is not None and item.score is not None
@@ -41,8 +40,9 @@ def report(found: Growth, root: str = "") -> Report:
         (label, _sure(item, doubted=label in steps), grouped(round(item.constant)), *_next_best(item))
         for label, item in found.fits.items()
     ]
+    columns, *rows = without_empty([columns, *rows], (4, 5))
     sections = (
-        Section(columns=columns, rows=tuple(rows), droppable=((4, 5), (1,))),
+        Section(columns=columns, rows=tuple(rows), droppable=((4, 5), (1,)) if columns[4:] else ((1,),)),
         Section(
             columns=("count", "growth", "constant part", "next best", "leaves unexplained, in squares"),
             rows=tuple(fits),

@@ -92,6 +92,8 @@ def shown(
 ) -> Report:
     """Return the long report: totals, the time by a model, every event, what functions and lines cost, the seal; files below `root` relative to it."""
     counts = benchmark.counts.as_dict() if benchmark.counts is not None else {}
+    if benchmark.counts is not None and not benchmark.counts.with_caches:
+        counts = {"Ir": benchmark.counts.Ir}
     counts |= asdict(benchmark.branches) if benchmark.branches is not None else {}
     events = tuple((name, grouped(value)) for name, value in counts.items())
     seal = tuple((name, part.state.value, part.why or "") for name, part in sorted(benchmark.seal.items()))
@@ -131,6 +133,7 @@ def _numbers(benchmark: Benchmark) -> Section:
     if counts is None or score is None:
         return Section(rows=(("status", benchmark.status.value), ("error", benchmark.error or "")))
     hits = {"L1 hits": counts.l1_hits, "LL hits": counts.ll_hits, "RAM hits": counts.ram_hits}
+    hits = hits if counts.with_caches else {}
     rows: list[Row] = [
         ("score", grouped(score.value), score.model),
         ("Ir", grouped(counts.Ir), "instructions executed"),
@@ -147,7 +150,7 @@ def _numbers(benchmark: Benchmark) -> Section:
     found, runs = spans(benchmark), len(benchmark.runs)
     if found is not None and runs > found.layouts:
         within = " within each layout" if found.layouts > 1 else ""
-        same = f"all nine counts of {runs} runs are identical{within}"
+        same = f"all {'nine ' if hits else ''}counts of {runs} runs are identical{within}"
         differing = f"of the score, over {runs} runs{within}"
         rows.append(("noise", spread(*found.noise), same if found.identical else differing))
     if found is not None and found.layouts > 1:
@@ -269,7 +272,7 @@ def suite(
         *("RAM hits", "noise", "over layouts", "measured in"),
     )
     rows = [_suite_row(item, since.get(item.id), reused=item.id in reused) for item in result.benchmarks]
-    columns, *rows = without_empty([columns, *rows], (2, 4, 6, 7))
+    columns, *rows = without_empty([columns, *rows], (2, 4, 5, 6, 7))
     # Why benchmarks have no score: below the table, whose columns are for numbers.
     failures = _by_reason((item.id, (item.error or "").partition("\n")[0]) for item in failed)
     warned = dict[str, list[str]]()
@@ -277,7 +280,7 @@ def suite(
         for text in item.warnings:
             warned.setdefault(text, []).append(item.id)
     warnings = [f"{some(ids, _NAMED)}: {text}" for text, ids in warned.items()]
-    optional = tuple((columns.index(name),) for name in ("RAM hits", "measured in", "Ir"))
+    optional = tuple((columns.index(name),) for name in ("RAM hits", "measured in", "Ir") if name in columns)
     table = Section(columns=columns, rows=tuple(rows), shrinkable=(0,), droppable=optional, ids=0)
     return Report(
         title=", ".join(title),
@@ -323,7 +326,7 @@ def _suite_row(item: Benchmark, since: Since | None, *, reused: bool) -> Row:
         "" if since is None else change(since.change),
         grouped(item.counts.Ir),
         "" if item.iterations is None else per_iteration(item.counts.Ir),
-        grouped(item.counts.ram_hits),
+        grouped(item.counts.ram_hits) if item.counts.with_caches else "",
         "" if len(item.runs) == found.layouts else spread(*found.noise),  # nothing was measured twice in one layout
         "" if found.layouts == 1 else spread(*found.score),
         "re-used" if reused else duration(item.wall_ms),

@@ -25,7 +25,7 @@ def calibrated(request: MeasureRequest, name: str, progress: Progress, only: Seq
     """
     least_squares()  # UsageError before any work
     compiler = Compiler.find(request.environ)
-    geometry = replace(request.geometry, branches=True)
+    geometry = replace(request.geometry, branches=True, simulated=True)
     ready = valgrind_setup_of(replace(request, geometry=geometry))
     with scratch(Path(tempfile.gettempdir()).resolve(), first=FIRST_SLOT) as folder:
         progress(f"compiling the kernels with {compiler.version}")

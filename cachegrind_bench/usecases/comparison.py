@@ -152,7 +152,7 @@ def compared(
 
     before, after = base.file, candidate.file
     comparison = compare(before.result, after.result, gates, wanted=wanted)
-    remarks = (*base.remarks, *candidate.remarks, *unlike_seals(comparison))
+    remarks = (*base.remarks, *candidate.remarks, *comparison.remarks, *unlike_seals(comparison))
     comparison = replace(comparison, remarks=remarks, without_base=base.missing)
     comparison = recognise_layout(comparison, before.profile, after.profile)
     comparison = with_allocations(comparison, before.calls, after.calls)

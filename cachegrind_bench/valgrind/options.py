@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import PAGE
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel
+from cachegrind_bench.model.result import NO_CACHES
 
 # Where Valgrind begins to place what the program maps, on 64-bit Linux (aspacemgr-linux.c); a program that can lie
 # anywhere comes before, at a place of its own.
@@ -75,22 +77,25 @@ class Geometry(msgspec.Struct, frozen=True, kw_only=True):
     """The three simulated caches; never taken from the host, whose caches differ from runner to runner.
 
     With `branches` a branch predictor is simulated, too, for an estimate of the time; the other counts remain as they are.
+    If not `simulated`, instructions are counted and nothing else, in about half the time.
     """
 
     I1: Cache = Cache(32768, 8, 64)
     D1: Cache = Cache(32768, 8, 64)
     LL: Cache = Cache(8388608, 16, 64)
     branches: bool = False
+    simulated: bool = True
 
     @classmethod
     def chosen(cls, options: Mapping[str, Any], prefix: str) -> Geometry:
-        """Return what the options i1, d1, ll and estimate ask for; errors call them by this prefix. UsageError for what cannot be."""
+        """Return what the options i1, d1, ll, model and estimate ask for; errors call them by this prefix. UsageError for what cannot be."""
         caches = {name: text for name in ("I1", "D1", "LL") if (text := options.get(name.lower())) is not None}
         parsed = {name: Cache.parse(str(text), f"{prefix}{name}") for name, text in caches.items()}
-        return replace(cls(branches=bool(options.get("estimate"))), **parsed)
+        branches, model = bool(options.get("estimate")), CostModel.parse(options.get("model") or DEFAULT_MODEL.name)
+        return replace(cls(branches=branches, simulated=branches or model != IR_MODEL), **parsed)
 
     def __str__(self) -> str:
-        return f"I1={self.I1} D1={self.D1} LL={self.LL}"
+        return NO_CACHES if not self.simulated else f"I1={self.I1} D1={self.D1} LL={self.LL}"
 
 
 class Scope(StrEnum):
@@ -172,6 +177,7 @@ def arguments(
 
     `pages` is how much higher than usual the program's heap and libraries are to lie.
     """
+    simulated = geometry.simulated and collect.python_depth is None  # paths of calls have Ir alone
     caches = (
         *("--cache-sim=yes", f"--I1={geometry.I1}", f"--D1={geometry.D1}", f"--LL={geometry.LL}"),
         *(("--branch-sim=yes",) if geometry.branches else ()),
@@ -182,7 +188,7 @@ def arguments(
         *_COMMON,
         *(("--vex-guest-chase=no",) if guest_chase_off else ()),
         *((f"--aspace-minaddr={_LOWEST + pages * PAGE:#x}",) if pages else ()),
-        *(caches if collect.python_depth is None else ("--cache-sim=no",)),  # paths of calls have Ir alone
+        *(caches if simulated else ("--cache-sim=no",)),
         f"--log-file={folder}/log.%p",
         f"--{tool.value}-out-file={folder}/out.%p",
     )

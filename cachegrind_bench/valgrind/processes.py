@@ -253,7 +253,12 @@ def _first_word(command_line: str, command: Sequence[str]) -> str:
 
 
 def in_order(profile: Profile) -> Profile:
-    """Return the profile with the nine events in their usual order (Callgrind has another), and branches after them, if counted."""
+    """Return the profile with the nine events in their usual order (Callgrind has another), and branches after them, if counted.
+
+    Where no caches were simulated, Valgrind counts instructions alone, and all else is 0.
+    """
+    if profile.events == EVENTS[:1]:
+        return _with_zeros(profile)
     if missing := [event for event in EVENTS if event not in profile.events]:
         raise MeasurementError(f"Valgrind's out file has no counts of {missing[0]}", hint=DAMAGED_HINT)
     events = EVERY_EVENT if set(EVERY_EVENT) <= set(profile.events) else EVENTS
@@ -264,6 +269,15 @@ def in_order(profile: Profile) -> Profile:
         events=events,
         functions=tuple(FunctionCost(row.file, row.name, ordered(row.counts)) for row in profile.functions),
         lines=tuple(LineCost(row.file, row.name, row.line, ordered(row.counts)) for row in profile.lines),
+    )
+
+
+def _with_zeros(profile: Profile) -> Profile:
+    zeros = (0,) * (len(EVENTS) - 1)
+    return Profile(
+        events=EVENTS,
+        functions=tuple(FunctionCost(row.file, row.name, row.counts + zeros) for row in profile.functions),
+        lines=tuple(LineCost(row.file, row.name, row.line, row.counts + zeros) for row in profile.lines),
     )
 
 

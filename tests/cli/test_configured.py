@@ -165,7 +165,7 @@ def test_a_benchmark_whose_folder_is_missing_concerns_the_suite_only(
 def test_run_takes_defaults_unless_told_otherwise(
     replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write("repeat = 2\nwarmup = 0\nmodel = 'ir'\ntimeout = '3s'\nI1 = '16384,8,64'\n")
+    write("repeat = 2\nwarmup = 0\nmodel = '2l1+7ll+40ram'\ntimeout = '3s'\nI1 = '16384,8,64'\n")
 
     def run(*options: str) -> tuple[int, str, int | None]:
         replay.executed.clear()
@@ -175,13 +175,13 @@ def test_run_takes_defaults_unless_told_otherwise(
         assert len(replay.executed) == len(found.runs)
         return len(found.runs), found.score.model, replay.executed[0].timeout_ms
 
-    assert run() == (2, "ir", 3000)
+    assert run() == (2, "2l1+7ll+40ram", 3000)
     assert replay.asked["geometry"].I1.size == 16384
     assert run("--repeat", "1", "--model", "l1+5ll+30ram", "--timeout", "1min") == (1, "l1+5ll+30ram", 60_000)
     monkeypatch.setenv("CG_BENCH_REPEAT", "3")
     monkeypatch.setenv("CG_BENCH_TIMEOUT", "250ms")
-    assert run() == (3, "ir", 250)
-    assert run("--repeat", "1") == (1, "ir", 250)
+    assert run() == (3, "2l1+7ll+40ram", 250)
+    assert run("--repeat", "1") == (1, "2l1+7ll+40ram", 250)
 
 
 def test_variables_of_the_configuration_reach_a_single_command_too(replay: ReplayRunner, cg_bench: CommandLine) -> None:

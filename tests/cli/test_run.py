@@ -307,7 +307,7 @@ def test_options_reach_the_execution(
             "--ignore-exit-status",
             "--pin-clock",
             "--model",
-            "ir",
+            "2l1+7ll+40ram",
         ],
         *["--I1", "65536,4,64", "--valgrind", "/opt/vg", "--keep-out-files", "kept", "--lines", "-o", "r.json", "--"],
         "/bin/true",
@@ -322,7 +322,7 @@ def test_options_reach_the_execution(
     assert (replay.asked["valgrind"], replay.asked["keep"]) == ("/opt/vg", Path("kept"))
     result = decode(Path("r.json").read_bytes(), "r.json")
     assert result.benchmarks[0].score is not None
-    assert result.benchmarks[0].score.model == "ir"
+    assert result.benchmarks[0].score.model == "2l1+7ll+40ram"
     assert sorted(result.env.info) == ["env.PASSED", "env.SET"]
     assert "1" not in result.env.info.values()
 
@@ -374,7 +374,7 @@ def test_every_other_option_can_be_given_by_the_environment(
         "I1": "65536,4,64",
         "D1": "65536,4,64",
         "LL": "65536,4,64",
-        "MODEL": "ir",
+        "MODEL": "2l1+7ll+40ram",
         "ENV": "A=1 B=2",
         "PREPARE": "echo x >> trace",
         "CLEANUP": "echo y >> trace",
@@ -472,3 +472,10 @@ def test_what_of_git_is_waited_for_and_not_known_stays_on_a_terminal(
     assert told.code == 0
     assert "cg-bench: waiting for git status, 2 s\n" in told.err
     assert "cg-bench: the commit is not known: git status took more than 60 s\n" in told.err
+
+
+def test_caches_are_not_chosen_where_none_are_simulated(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    told = cg_bench("run", "--model", "ir", "--LL", "65536,4,64", "--", "/bin/true")
+    assert (told.code, told.out) == (2, "")
+    assert "--model ir simulates none" in told.err

@@ -130,6 +130,13 @@ def test_regions_are_instrumented_from_the_first_mark_on_but_for_paths_from_the_
     assert options(Collect(scope=Scope.CALLS, python_depth=9)) == options(Collect(scope=Scope.CALLS))
 
 
+def test_the_model_ir_simulates_no_caches_unless_the_time_is_estimated() -> None:
+    only_ir, estimated = (Geometry.chosen({"model": "ir", "estimate": on}, "--") for on in (False, True))
+    assert str(only_ir) == "none"
+    assert "--cache-sim=no" in arguments(Tool.CACHEGRIND, only_ir, OUT, guest_chase_off=True)
+    assert "--cache-sim=yes" in arguments(Tool.CACHEGRIND, estimated, OUT, guest_chase_off=True)
+
+
 def test_paths_of_python_are_reported_in_instructions_alone_so_no_cache_is_simulated() -> None:
     found = arguments(Tool.CALLGRIND, Geometry(), OUT, guest_chase_off=True, collect=Collect(python_depth=100))
     assert [option for option in found if option.startswith(("--cache-sim", "--I1", "--D1", "--LL"))] == [

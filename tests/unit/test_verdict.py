@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.verdict import Cause, Metric, State
+from cachegrind_bench.compare.verdict import Cause, Metric, State, compare
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.metrics import IR_MODEL
+from cachegrind_bench.model.result import NO_CACHES
 from cachegrind_bench.model.thresholds import Limit
-from tests.unit.comparing import counts, difference, measured
-from tests.unit.samples import failed_benchmark
+from tests.unit.comparing import counts, difference, gates, measured
+from tests.unit.samples import failed_benchmark, result
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts
@@ -234,3 +237,25 @@ def test_differing_keys_are_not_compared_unless_forced_and_the_fields_are_named(
     forced = difference(base, other, force=True)
     assert (forced.state, forced.forced) == (State.UNCHANGED, True)
     assert not difference(base, base, force=True).forced
+
+
+def test_results_without_caches_are_compared_by_ir_with_those_that_have_them() -> None:
+    full, only_ir = measured(value=counts(1_000_000, ram=900)), measured(value=counts(1_000_000), key="of ir")
+    before, after = result(full), result(only_ir)
+    after = replace(after, env=replace(after.env, fields={**after.env.fields, "geometry": NO_CACHES}))
+    for base, candidate in ((before, after), (after, before)):
+        found = compare(base, candidate, gates())
+        assert (found.verdict, found.model) == (State.UNCHANGED, IR_MODEL)
+        assert found.remarks == (
+            f"compared by Ir: no caches were simulated for the {'candidate' if base is before else 'base'}",
+        )
+    slower = replace(after, benchmarks=(measured(value=counts(1_006_000), key="of ir"),))
+    assert compare(before, slower, gates()).verdict is State.REGRESSION
+    other = replace(after, benchmarks=(measured(value=counts(), key="other", key_fields={"libc": "another"}),))
+    assert compare(before, other, gates()).verdict is State.NOT_COMPARABLE
+
+
+def test_a_limit_of_what_only_caches_tell_is_an_error_without_them() -> None:
+    limit = Limit(pattern="*", name="RAM", value=1)
+    with pytest.raises(UsageError, match="the limit of RAM needs simulated caches"):
+        difference(measured(), measured(), limits=(limit,))

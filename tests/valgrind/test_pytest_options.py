@@ -118,3 +118,14 @@ def test_a_new_file_where_python_imports_from_moves_no_count(tmp_path: Path) -> 
         for number in range(3):
             (folder / f"new_file_{number}").touch()
     assert counts() == first
+
+
+def test_the_model_ir_counts_the_same_instructions_of_a_benchmark_without_simulating_caches(tmp_path: Path) -> None:
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    (folder / "test_ir.py").write_text("def test_sort(benchmark):\n    benchmark(sorted, range(1000))\n")
+    full, only_ir = (
+        measure(folder, *options).found["test_sort"]["counts"] for options in ((), ("--cg-bench-model=ir",))
+    )
+    assert only_ir["Ir"] == full["Ir"]
+    assert {name for name, count in only_ir.items() if count} == {"Ir"}

@@ -253,3 +253,11 @@ def test_a_checkout_moved_to_a_longer_path_costs_a_few_instructions_for_each_cha
     difference = abs(cg_bench.run(*there).counts["Ir"] - base.counts["Ir"])
     allowed = PER_CHARACTER[language] * abs(longer) + STEP.get(language, 0) + CLOSE * base.counts["Ir"]
     assert difference <= allowed
+
+
+def test_the_model_ir_counts_the_same_instructions_without_simulating_caches(cg_bench: CgBench) -> None:
+    full, only_ir = (
+        cg_bench("run", *options, "-o", "r.json", "--", "/bin/true").counts for options in ((), ("--model", "ir"))
+    )
+    assert only_ir["Ir"] == full["Ir"]
+    assert {name for name, count in only_ir.items() if count} == {"Ir"}

@@ -58,7 +58,11 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="SECONDS",
         help="End a benchmark that takes longer (under Valgrind; the native run before it, too): 90, 1.5min. [none]",
     )
-    add("--cg-bench-model", metavar="NAME", help="Weights of the score; 'ir' is plain instructions. [l1+5ll+30ram]")
+    add(
+        "--cg-bench-model",
+        metavar="NAME",
+        help="Weights of the score; 'ir' counts instructions only, in half the time. [l1+5ll+30ram]",
+    )
     add(
         "--cg-bench-estimate",
         action="store_true",
@@ -102,7 +106,7 @@ def settings(config: pytest.Config) -> Asked:
     from cachegrind_bench.errors import UsageError
     from cachegrind_bench.harness.pytest_session.request import SessionSettings
     from cachegrind_bench.hermetic.environment import LAYOUTS, Request
-    from cachegrind_bench.model.metrics import CostModel
+    from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
     from cachegrind_bench.valgrind.options import Geometry
 
     def chosen(name: str) -> Any:
@@ -126,13 +130,15 @@ def settings(config: pytest.Config) -> Asked:
         raise UsageError(f"--cg-bench-layouts {layouts!r} is not a number from 1 to {LAYOUTS}")
     timeout = chosen("timeout") or defaults.get("timeout")
     base, gates = file("compare"), _gates(defaults)
+    model = str(chosen("model") or defaults.get("model") or DEFAULT_MODEL.name)
+    estimated = chosen("estimate") or _is_true("estimate", defaults.get("estimate", ""))
     typed = chosen("env") or os.environ.get("CG_BENCH_ENV", "").split()
     return Asked(
         settings=SessionSettings(
             environ=dict(os.environ),
             jobs=min(0 if jobs == "auto" else int(jobs), cpus) or cpus,
             request=Request.parse((*of_this_python(), *defaults.get("env", ()), *typed)),
-            model=CostModel.parse(str(chosen("model") or defaults.get("model") or "l1+5ll+30ram")),
+            model=CostModel.parse(model),
             warm_up=chosen("warmup"),
             layouts=int(layouts),
             timeout_ms=None if timeout is None else milliseconds(str(timeout)),
@@ -142,9 +148,7 @@ def settings(config: pytest.Config) -> Asked:
         ),
         output=file("output"),
         compare=None if base is None else Base(path=base, gates=gates),
-        geometry=Geometry.chosen(
-            {**defaults, "estimate": chosen("estimate") or _is_true("estimate", defaults.get("estimate", ""))}, ""
-        ),
+        geometry=Geometry.chosen({**defaults, "estimate": estimated, "model": model}, ""),
         valgrind=chosen("valgrind") or defaults.get("valgrind"),
     )
 

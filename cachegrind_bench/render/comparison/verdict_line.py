@@ -47,7 +47,7 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
         return f"{worst.id} ({remarks(worst, gates)[0]})"
     shift = deciding(moved, gates)
     if moved.base == moved.candidate and worst.state is State.UNCHANGED:
-        return f"all nine counts of {worst.id} are the same"
+        return f"all {'nine ' if comparison.with_caches else ''}counts of {worst.id} are the same"
     moves = f"{gates.metric.value} {change(shift.relative)}"
     if shift.relative is None:
         moves += f" to {grouped(comparison.weigh(moved.candidate))}"

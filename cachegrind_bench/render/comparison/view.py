@@ -48,7 +48,8 @@ _LONELY = (State.MISSING, State.NEW)
 _VARIABLE = "env."  # one that was passed on to the program
 
 _MOST_BUILDS = 5
-_MARGIN = 3  # the cell of half of what layouts, repeated runs or calls differ by; shown where any do
+# The cells of half of what layouts, repeated runs or calls differ by, and of hits; shown where any has one.
+_OPTIONAL = (3, 4, 5, 6)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +111,7 @@ def view(made: Explained, *, whole: bool = False) -> View:
     by_id = {item.id: item for item in comparison.differences}
     sides = (("base", made.names[0], comparison.base), ("candidate", made.names[1], comparison.candidate))
     table = [_row(item, comparison, details.get(item.id), root) for item in shown]
-    columns, *cells = without_empty([_columns(comparison), *(row.cells for row in table)], (_MARGIN,))
+    columns, *cells = without_empty([_columns(comparison), *(row.cells for row in table)], _OPTIONAL)
     return View(
         headline=in_line(verdict_line(comparison, details)),
         verdict=comparison.verdict,
@@ -210,9 +211,8 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
             grouped(weigh(moved.candidate)),
             change(first.relative),
             percent(first.margin, 2) if first.margin else "",
-            change(other.relative),
-            signed(moved.delta.ll_hits),
-            signed(moved.delta.ram_hits),
+            change(other.relative) if comparison.with_caches else "",
+            *(map(signed, (moved.delta.ll_hits, moved.delta.ram_hits)) if comparison.with_caches else ("", "")),
             instead or culprit(blamed),
         ]
     if instead:
@@ -242,10 +242,13 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
 
     weigh, by_ir = comparison.weigh, comparison.gates.metric is Metric.IR
     total = weigh(details.total)
-    columns = [f"Δ {comparison.gates.metric.value}", *([] if by_ir else ["Δ Ir"]), "Δ LL hits", "Δ RAM hits", "of Δ"]
+    hits = ["Δ LL hits", "Δ RAM hits"] if comparison.with_caches else []
+    other = [] if by_ir or not hits else ["Δ Ir"]  # without caches, both are the same
+    columns = [f"Δ {comparison.gates.metric.value}", *other, *hits, "of Δ"]
 
     def cells(counts: Counts, *names: str) -> tuple[str, ...]:
-        others = [counts.ll_hits, counts.ram_hits] if by_ir else [counts.Ir, counts.ll_hits, counts.ram_hits]
+        others = [counts.Ir] if other else []
+        others += [counts.ll_hits, counts.ram_hits] if hits else []
         return (*map(signed, (weigh(counts), *others)), share(weigh(counts), total), *names)
 
     names = ("file",) if details.by_file else ("function", "file")
