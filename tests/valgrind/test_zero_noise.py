@@ -256,8 +256,6 @@ def test_a_checkout_moved_to_a_longer_path_costs_a_few_instructions_for_each_cha
 
 
 def test_the_model_ir_counts_the_same_instructions_without_simulating_caches(cg_bench: CgBench) -> None:
-    full, only_ir = (
-        cg_bench("run", *options, "-o", "r.json", "--", "/bin/true").counts for options in ((), ("--model", "ir"))
-    )
+    full, only_ir = (cg_bench.run("/bin/true", options=options).counts for options in ((), ("--model", "ir")))
     assert only_ir["Ir"] == full["Ir"]
     assert {name for name, count in only_ir.items() if count} == {"Ir"}
