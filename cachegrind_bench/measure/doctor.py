@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import CgBenchError, MeasurementError
@@ -22,6 +24,7 @@ from cachegrind_bench.hermetic.scratch import Scratch, scratch
 from cachegrind_bench.measure.probe import probe
 from cachegrind_bench.measure.seal import PARTS
 from cachegrind_bench.measure.session import SCRATCH_BASE, default_cpu
+from cachegrind_bench.model.described import doc
 from cachegrind_bench.valgrind.options import WHOLE, Geometry, Tool
 from cachegrind_bench.valgrind.runner import ValgrindRunner
 from cachegrind_bench.valgrind.tool import INSTALL, Valgrind, find, package_manager
@@ -37,32 +40,28 @@ class Level(StrEnum):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at: what was found, and the commands or hints that fix it."""
+    """One thing that was looked at."""
 
-    name: str
-    level: Level = Level.OK
-    found: str
-    fixes: tuple[str, ...] = ()
-
-
-def _fine(name: str, found: str) -> Check:
-    return Check(name=name, found=found)
+    section: Annotated[str, doc("heading that it is under")]
+    name: Annotated[str, doc("what was looked at")]
+    level: Annotated[Level, doc("whether it is in order")]
+    found: Annotated[str, doc("what was found")]
+    fixes: Annotated[tuple[str, ...], doc("commands or hints that fix it")]
 
 
-def _warning(name: str, found: str, *fixes: str) -> Check:
-    return Check(name=name, level=Level.WARNING, found=found, fixes=fixes)
+def checked(level: Level, name: str, found: str, *fixes: str) -> Check:
+    """Return a check that is under no heading yet."""
+    return Check(section="", name=name, level=level, found=found, fixes=fixes)
+
+
+_fine, _warning = partial(checked, Level.OK), partial(checked, Level.WARNING)
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """All checks under their headings. `works` if a program could be measured."""
+    """All checks, those under one heading together. `works` if a program could be measured."""
 
-    sections: tuple[tuple[str, tuple[Check, ...]], ...]
+    checks: tuple[Check, ...]
     works: bool
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """All checks, in order."""
-        return tuple(check for _title, checks in self.sections for check in checks)
 
 
 def install_lines(packages: Sequence[str], path: str, *, root: bool) -> tuple[str, ...]:
@@ -99,15 +98,14 @@ def examine(
                 seal.append(measuring)
     except CgBenchError as error:
         seal.append(_bad("scratch directory", error, "a directory in /tmp that belongs to you"))
-    return Diagnosis(
-        sections=(
-            ("Valgrind", tuple(tool_checks)),
-            ("the seal", tuple(seal)),
-            ("machine", host_checks()),
-            ("git", git_checks(environ, cwd, waiting)),
-        ),
-        works=works,
-    )
+    sections = {
+        "Valgrind": tool_checks,
+        "the seal": seal,
+        "machine": host_checks(),
+        "git": git_checks(environ, cwd, waiting),
+    }
+    checks = (replace(check, section=title) for title, found in sections.items() for check in found)
+    return Diagnosis(checks=tuple(checks), works=works)
 
 
 def _find(valgrind: str | None, environ: Mapping[str, str], path: str) -> tuple[Valgrind | None, list[Check]]:
@@ -119,7 +117,7 @@ def _find(valgrind: str | None, environ: Mapping[str, str], path: str) -> tuple[
             install if error.message.startswith("Valgrind was not found") else tuple((error.hint or "").splitlines())
         )
         fixes = fixes or tuple((error.hint or "").splitlines())
-        return None, [Check(name="Valgrind", level=Level.BAD, found=error.message, fixes=fixes)]
+        return None, [checked(Level.BAD, "Valgrind", error.message, *fixes)]
     named = process.which(valgrind or "valgrind", path)
     wraps = named is not None and os.path.realpath(named) != found.launcher
     wrapper = f" (the real one behind the wrapper {named})" if wraps else ""
@@ -239,8 +237,7 @@ def _measuring(directory: Scratch, environ: Mapping[str, str], found: Valgrind, 
 
 
 def _bad(name: str, error: CgBenchError, what: str) -> Check:
-    fixes = tuple((error.hint or "").splitlines())
-    return Check(name=name, level=Level.BAD, found=f"{what}: {error.message}", fixes=fixes)
+    return checked(Level.BAD, name, f"{what}: {error.message}", *(error.hint or "").splitlines())
 
 
 # seccomp's user notification; the answer that hands out a file (for the random devices).
@@ -272,7 +269,7 @@ def host_checks(root: Path = Path("/")) -> tuple[Check, ...]:
         fix = "sysctl -w kernel.yama.ptrace_scope=1" if scope == 2 else "boot with kernel.yama.ptrace_scope=1"
         level = Level.OK if may else Level.WARNING
         reading = f"ptrace_scope {scope}: {who} read the memory of its children"
-        found.append(Check(name="Yama", level=level, found=reading, fixes=(fix,)))
+        found.append(checked(level, "Yama", reading, fix))
     return tuple(found)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import attrgetter
+
 from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.doctor import Diagnosis, Level
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification
@@ -26,12 +29,12 @@ _VERDICTS = {
 def machine(found: Diagnosis, form: str, *, width: int | None = None) -> str:
     """Return each check of the doctor, for a terminal of this `width`, and below it what mends it, in lines to copy."""
     if form == "json":
-        from cachegrind_bench.render.documents.checks import diagnosis
+        from cachegrind_bench.render.documents.checks import DoctorReport
 
-        return diagnosis(found, _usability(found))
+        return DoctorReport(works=found.works, conclusion=_usability(found), checks=found.checks).text()
     longest = max((len(check.name) for check in found.checks), default=0)
     lines: list[str] = []
-    for title, checks in found.sections:
+    for title, checks in groupby(found.checks, key=attrgetter("section")):
         lines += [title]
         last: tuple[str, ...] = ()
         for check in checks:

@@ -16,7 +16,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.measure import doctor as doctor_module
 from cachegrind_bench.measure import verify as verify_module
 from cachegrind_bench.measure.axes import AXES
-from cachegrind_bench.measure.doctor import Check, Diagnosis
+from cachegrind_bench.measure.doctor import Diagnosis, Level, checked
 from cachegrind_bench.measure.findings import Finding, Verdict, Verification
 from cachegrind_bench.measure.session import Session
 
@@ -154,7 +154,7 @@ def test_the_programs_output_is_dropped(
 def test_the_doctors_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], works: bool, code: int
 ) -> None:
-    found = Diagnosis(sections=(("first", (Check(name="good", found="fine"),)),), works=works)
+    found = Diagnosis(checks=(checked(Level.OK, "good", "fine"),), works=works)
     monkeypatch.setattr(doctor_module, "examine", lambda *_, **__: found)
     assert run(["doctor"]) == code
     assert "✓ good  fine" in capsys.readouterr().out

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
@@ -18,6 +19,7 @@ from cachegrind_bench.measure.doctor import (
     Check,
     Diagnosis,
     Level,
+    checked,
     examine,
     git_checks,
     host_checks,
@@ -335,17 +337,17 @@ def test_a_git_that_hangs_is_waited_for_with_a_line_and_reported(
 
 
 def diagnosed(*checks: Check, works: bool = True) -> Diagnosis:
-    return Diagnosis(sections=(("first", checks),), works=works)
+    return Diagnosis(checks=tuple(replace(check, section="first") for check in checks), works=works)
 
 
 def test_the_table_shows_marks_fixes_and_the_outcome() -> None:
     same = ("do this",)
     text = diagnosis.machine(
         diagnosed(
-            Check(name="good", found="fine", fixes=("not needed",)),
-            Check(name="half", level=Level.WARNING, found="so \x1b[31mso", fixes=same),
-            Check(name="more", level=Level.WARNING, found="so so", fixes=same),
-            Check(name="bad", level=Level.BAD, found="broken"),
+            checked(Level.OK, "good", "fine", "not needed"),
+            checked(Level.WARNING, "half", "so \x1b[31mso", *same),
+            checked(Level.WARNING, "more", "so so", *same),
+            checked(Level.BAD, "bad", "broken"),
             works=False,
         ),
         "table",
@@ -364,7 +366,7 @@ def test_the_table_shows_marks_fixes_and_the_outcome() -> None:
 
 
 def test_what_is_found_fits_a_terminal_and_a_fix_stays_one_line_to_copy() -> None:
-    half = Check(name="half", level=Level.WARNING, found="so so " * 4, fixes=("sudo apt-get install it all",))
+    half = checked(Level.WARNING, "half", "so so " * 4, "sudo apt-get install it all")
     assert diagnosis.machine(diagnosed(half), "table", width=24).splitlines()[1:5] == [
         "  ! half  so so so so so",
         "          so so so",
@@ -374,14 +376,14 @@ def test_what_is_found_fits_a_terminal_and_a_fix_stays_one_line_to_copy() -> Non
 
 
 def test_the_outcome_counts_what_is_to_mend() -> None:
-    good, half = Check(name="good", found="fine"), Check(name="half", level=Level.WARNING, found="so so")
+    good, half = checked(Level.OK, "good", "fine"), checked(Level.WARNING, "half", "so so")
     assert diagnosis.machine(diagnosed(good), "table").endswith("\nThis machine can measure, fully sealed.\n")
     assert "with 1 thing to fix" in diagnosis.machine(diagnosed(half), "table")
     assert "with 2 things to fix" in diagnosis.machine(diagnosed(half, half), "table")
 
 
 def test_json_says_everything() -> None:
-    half = Check(name="half", level=Level.WARNING, found="so so", fixes=("do this",))
+    half = checked(Level.WARNING, "half", "so so", "do this")
     document = json.loads(diagnosis.machine(diagnosed(half), "json"))
     assert document["schema"] == "cg-bench.doctor/1"
     assert document["works"] is True

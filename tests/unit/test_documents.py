@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from cachegrind_bench.measure.doctor import Check, Diagnosis
+from cachegrind_bench.measure.doctor import Diagnosis, Level, checked
 from cachegrind_bench.measure.findings import Verification
 from cachegrind_bench.model.result import Commit, Point, Score, Snapshot, Status
+from cachegrind_bench.render.diagnosis import machine
 from cachegrind_bench.render.documents import checks, lists
 from cachegrind_bench.render.documents.checks import DoctorReport, VerifyReport
 from cachegrind_bench.render.documents.comparisons import DiffReport
@@ -36,7 +37,7 @@ POINTS = (
     Point(id="b", key="k", status=Status.FAILED, counts=None, score=None),
 )
 RUN = Snapshot(uid="u", tool_version="1", created_at="2026-01-31T12:00:00Z", commit=COMMIT, env_key="e", points=POINTS)
-CHECKED = Diagnosis(sections=(("Valgrind", (Check(name="Valgrind", found="3.24"),)),), works=True)
+CHECKED = Diagnosis(checks=(checked(Level.OK, "Valgrind", "3.24"),), works=True)
 VERIFIED = Verification(
     command="x", tool="cachegrind", ir=1, executions=2, findings=(), clock_pinned=False, warnings=("w",)
 )
@@ -45,7 +46,7 @@ WRITTEN: dict[type[Document], list[str]] = {
     Summary: [(GOLDEN / "summary.json").read_text("utf-8")],
     TrendReport: [trend(trending.small())],
     BenchmarkList: [lists.benchmarks([], "cg-bench.toml")],
-    DoctorReport: [checks.diagnosis(CHECKED, "fine")],
+    DoctorReport: [machine(CHECKED, "json")],
     VerifyReport: [checks.verification(VERIFIED, "fine")],
     RunList: [RunList(store="file:.cg-bench", total=1, runs=(RUN,)).text()],
     ProblemList: [

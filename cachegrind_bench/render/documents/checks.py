@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from cachegrind_bench.measure.doctor import Diagnosis, Level
+from cachegrind_bench.measure.doctor import Check
 from cachegrind_bench.measure.findings import Difference, Finding, Moved, Verdict, Verification
 from cachegrind_bench.model.described import Instructions, InstructionsMore, PointsMore, doc
 from cachegrind_bench.render.documents.document import Document, fields, optional
@@ -52,23 +52,13 @@ class VerifyReport(Document, frozen=True, kw_only=True):
     axes: Annotated[tuple[AxisResult, ...], doc("each axis")]
 
 
-class DoctorCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
-
-    section: Annotated[str, doc("heading that it is under")]
-    name: Annotated[str, doc("what was looked at")]
-    level: Annotated[Level, doc("whether it is in order")]
-    found: Annotated[str, doc("what was found")]
-    fixes: Annotated[tuple[str, ...], doc("commands or hints that fix it")]
-
-
 class DoctorReport(Document, frozen=True, kw_only=True):
     """`doctor --format json`: what works on this machine."""
 
     schema: Literal["cg-bench.doctor/1"] = "cg-bench.doctor/1"
     works: Annotated[bool, doc("whether programs can be measured here")]
     conclusion: Annotated[str, doc("all of it in one sentence")]
-    checks: Annotated[tuple[DoctorCheck, ...], doc("each check")]
+    checks: Annotated[tuple[Check, ...], doc("each check")]
 
 
 def verification(found: Verification, conclusion: str) -> str:
@@ -91,13 +81,3 @@ def _axis(finding: Finding) -> AxisResult:
         **fields(finding, "verdict", "held", "cause", "note", "advice"),
         difference=optional(finding.difference, difference),
     )
-
-
-def diagnosis(found: Diagnosis, conclusion: str) -> str:
-    """Return each check with the heading it is under."""
-    checks = tuple(
-        DoctorCheck(section=title, **msgspec.structs.asdict(check))
-        for title, checks in found.sections
-        for check in checks
-    )
-    return DoctorReport(works=found.works, conclusion=conclusion, checks=checks).text()
