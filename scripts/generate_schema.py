@@ -22,6 +22,7 @@ from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS, HARNESSES, Combi
 from cachegrind_bench.model import codec  # noqa: E402
 from cachegrind_bench.model.described import DIFFERENCE, UNIT  # noqa: E402
 from cachegrind_bench.model.metrics import Counts  # noqa: E402
+from cachegrind_bench.model.symbols import Symbol  # noqa: E402
 from cachegrind_bench.render.documents.checks import DoctorReport, VerifyReport  # noqa: E402
 from cachegrind_bench.render.documents.comparisons import DiffReport  # noqa: E402
 from cachegrind_bench.render.documents.lists import BaselineList, BenchmarkList, ProblemList, RunList  # noqa: E402
@@ -49,7 +50,7 @@ def _components(struct: type[msgspec.Struct], place: str = "$defs") -> tuple[dic
     (root,), found = msgspec.json.schema_components(
         [struct],
         ref_template=f"#/{place}/{{name}}",
-        schema_hook=lambda _fraction: {"type": "integer"},  # parts per million
+        schema_hook=lambda kind: {"type": "string" if kind is Symbol else "integer"},  # a share, in parts per million
     )
     for described in found.values():
         if "description" in described:

@@ -7,13 +7,15 @@ calls in turn is the same allocation. What the compiler inlined, or a program al
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec.structs import asdict
 
 from cachegrind_bench.compare.call_pairs import native_sides
 from cachegrind_bench.compare.call_split import Caller, Label, Sides, passes_on, user_of
 from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, Calls
+from cachegrind_bench.model.described import doc
 from cachegrind_bench.model.symbols import ALLOCATES, FREES, RESIZES
 
 if TYPE_CHECKING:
@@ -23,16 +25,12 @@ _NONE = Calls(0, 0)
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True):
-    """How often something is done on both sides, and the callers that do it more or less often, the largest difference first."""
+    """How often something is done."""
 
-    base: int
-    candidate: int
-    callers: tuple[Caller, ...]
-
-    @property
-    def delta(self) -> int:
-        """How much more often."""
-        return self.candidate - self.base
+    base: Annotated[int, doc("how often in the base")]
+    candidate: Annotated[int, doc("how often in the candidate")]
+    delta: Annotated[int, doc("how much more often")]
+    callers: Annotated[tuple[Caller, ...], doc("functions that do it more or less often, the largest difference first")]
 
 
 class Allocations(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,12 +91,14 @@ def _number(sides: Sides, what: re.Pattern[str]) -> Number:
             inner = ALLOCATES.match(labels[caller].name) or FREES.match(labels[caller].name)
             if not inner and what.match(labels[callee].name):
                 found[caller][at] = found[caller][at].plus(calls)
-    callers = [Caller(label=labels[number], base=both[0], candidate=both[1]) for number, both in found.items()]
+    callers = [Caller(**asdict(labels[number]), base=both[0], candidate=both[1]) for number, both in found.items()]
     moved = [caller for caller in callers if caller.base.number != caller.candidate.number]
+    base, candidate = (sum(both[at].number for both in found.values()) for at in (0, 1))
     return Number(
-        base=sum(caller.base.number for caller in callers),
-        candidate=sum(caller.candidate.number for caller in callers),
+        base=base,
+        candidate=candidate,
+        delta=candidate - base,
         callers=tuple(
-            sorted(moved, key=lambda caller: (-abs(caller.candidate.number - caller.base.number), caller.label))
+            sorted(moved, key=lambda caller: (-abs(caller.candidate.number - caller.base.number), caller.rank))
         ),
     )

@@ -12,7 +12,7 @@ from cachegrind_bench.compare.call_split import Label, Side, Sides
 from cachegrind_bench.compare.pairing import is_included, is_library, pair_functions, pair_sources, stem
 from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, add_calls, graph_of
 from cachegrind_bench.model.python_profile import NATIVE, TOP, PythonProfile
-from cachegrind_bench.model.symbols import STUB, UNKNOWN, folded
+from cachegrind_bench.model.symbols import STUB, UNKNOWN, Symbol, folded
 
 _Key = tuple[object, str]  # file or library, and name
 
@@ -25,7 +25,7 @@ def native_sides(base: CallGraph, candidate: CallGraph) -> Sides:
     for side, graph, keys in zip(sides, graphs, _keys(*map(_codes, graphs)), strict=True):
         number = {code: numbers.setdefault(key, len(numbers)) for code, key in keys.items()}
         labels |= {
-            number[code]: Label(*code, graph.lines.get(code, 0))
+            number[code]: Label(Symbol(code.name), code.file, graph.lines.get(code, 0), code.object)
             for code in sorted(graph.own, key=lambda code: (not is_included(code.file), graph.own[code], code))
             if number[code] not in labels or not is_included(code.file)  # where a function begins may be inlined code
         }
@@ -84,7 +84,7 @@ def _library(path: str) -> str:
 def python_labels(profiles: Iterable[PythonProfile], numbers: Iterable[Sequence[int]]) -> dict[int, Label]:
     """Return what the functions with these numbers are called, rather in the last profile."""
     return {
-        at: Label("", function.file, function.name, function.line)
+        at: Label(Symbol(function.name), function.file, function.line, "")
         for profile, number in zip(profiles, numbers, strict=True)
         for at, function in zip(number, profile.functions, strict=True)
     }
@@ -93,7 +93,10 @@ def python_labels(profiles: Iterable[PythonProfile], numbers: Iterable[Sequence[
 def python_sides(base: PythonProfile, candidate: PythonProfile) -> Sides:
     """Return the calls of Python functions; native code not under any of them is TOP."""
     numbers = pair_functions(base.functions, candidate.functions)
-    sides, labels = (Side(), Side()), {TOP: Label("", "", NATIVE)} | python_labels((base, candidate), numbers)
+    sides, labels = (
+        (Side(), Side()),
+        {TOP: Label(Symbol(NATIVE), "", 0, "")} | python_labels((base, candidate), numbers),
+    )
     for side, profile, number in zip(sides, (base, candidate), numbers, strict=True):
         side.own[TOP] = profile.native
         for path, inclusive in zip(profile.paths, profile.inclusive, strict=True):

@@ -22,6 +22,7 @@ from cachegrind_bench.compare.call_split import Label, circles
 from cachegrind_bench.compare.pairing import pair_functions
 from cachegrind_bench.model.call_graph import CallGraph, Calls
 from cachegrind_bench.model.python_profile import TOP, PythonProfile
+from cachegrind_bench.model.symbols import Symbol
 
 # What is in a frame that is not a function: everything, code under no function of Python, and narrow paths together.
 ALL, OUTSIDE, OTHERS = -1, -2, -3
@@ -116,7 +117,7 @@ def python_paths(*profiles: PythonProfile, most: int = MOST) -> CallPaths:
         nothing = (0,) * len(sides)
         others.append(Frame(0, OUTSIDE, first.own, nothing))
         first = first._replace(own=nothing)
-    labels[OUTSIDE] = Label("", "", "native code")
+    labels[OUTSIDE] = Label(Symbol("native code"), "", 0, "")
     return CallPaths(
         kind=Kind.BOTH if natives.labels else Kind.PYTHON,
         frames=(first, *others),
@@ -137,7 +138,7 @@ class _Natives:
         base, candidate = ({part.name for part in profile.parts} for profile in (profiles[0], profiles[-1]))
         names = sorted(base & candidate)
         self._numbers = {name: first + place for place, name in enumerate(names)}
-        self.labels = {number: Label("native code", "", name) for name, number in self._numbers.items()}
+        self.labels = {number: Label(Symbol(name), "", 0, "native code") for name, number in self._numbers.items()}
         self._below = [defaultdict[tuple[int, int], list[int]](list) for _ in profiles]  # by path, or by part
         self._inclusive = [[part.ir for part in profile.parts] for profile in profiles]
         for profile, below, inclusive in zip(profiles, self._below, self._inclusive, strict=True):
@@ -190,10 +191,10 @@ def native_paths(*graphs: CallGraph, most: int = MOST) -> CallPaths:
     began = list[list[int]]()  # what no call explains: it was running when counting began
     for unit in range(len(units)):
         for callee, sums in calls[unit].items():
-            for at, (number, ir) in enumerate(sums):
+            for at, found in enumerate(sums):
                 # Calls may cost more than their callees are known to.
-                share = ir * min(inclusive[callee][at], known[callee][at]) // (known[callee][at] or 1)
-                sums[at] = Calls(number, share)
+                share = found.ir * min(inclusive[callee][at], known[callee][at]) // (known[callee][at] or 1)
+                sums[at] = Calls(found.number, share)
                 inclusive[unit][at] += share
                 began[callee][at] -= share
         began.append([*inclusive[unit]])

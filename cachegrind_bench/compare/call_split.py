@@ -20,14 +20,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from cachegrind_bench.compare.python_blame import scaled, usual
 from cachegrind_bench.model.call_graph import Calls, Code
-from cachegrind_bench.model.symbols import ALLOCATES, FREES, UNKNOWN
+from cachegrind_bench.model.described import Instructions, InstructionsMore, doc
+from cachegrind_bench.model.symbols import ALLOCATES, FREES, UNKNOWN, Symbol
 
 Pair = tuple[int, int]  # caller and callee
 _NONE = Calls(0, 0)
@@ -35,13 +36,23 @@ _MOST_CALLERS = 5
 _MOST_SHARES = 100
 
 
-class Label(NamedTuple):
-    """What a function is called: `object` is the executable or library it is in, empty if unknown, `line` 0 if unknown."""
+class Label(msgspec.Struct, frozen=True):
+    """Which function it is."""
 
-    object: str
-    file: str
-    name: str
-    line: int = 0
+    name: Annotated[Symbol, doc("name, demangled")] = msgspec.field(name="function")
+    file: Annotated[str, doc("its source file; empty if unknown")]
+    line: Annotated[int, doc("number of its first line; 0 if unknown")]
+    object: Annotated[str, doc("the program or library it is in; empty if unknown")]
+
+    @property
+    def rank(self) -> tuple[str, str, str, int]:
+        """What functions are sorted by that are equal otherwise."""
+        return self.object, self.file, self.name, self.line
+
+    @property
+    def label(self) -> Label:
+        """The function alone, without what is known of its calls."""
+        return Label(self.name, self.file, self.line, self.object)
 
     @property
     def code(self) -> Code:
@@ -67,38 +78,27 @@ class Side:
 Sides = tuple[Side, Side, dict[int, Label]]  # and what the numbers are called, rather in the candidate
 
 
-class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a function is called from another one, on both sides."""
+class Caller(Label, frozen=True, kw_only=True):
+    """A caller of a function."""
 
-    label: Label
-    base: Calls
-    candidate: Calls
+    base: Annotated[Calls, doc("its calls in the base")]
+    candidate: Annotated[Calls, doc("its calls in the candidate")]
 
 
-class CallDelta(msgspec.Struct, frozen=True, kw_only=True):
-    """A function, or several that call each other (`members`, at least 1): calls from outside of it and their cost in Ir.
+class CallDelta(Label, frozen=True, kw_only=True):
+    """A function, or several that call each other, with all calls from outside."""
 
-    `base` and `candidate` are all these calls with all they cost, what was running from the start on being one call; the
-    difference of the costs is `by_calls` and `by_cost`. `blame` is explained above, `own` the part of its own code. `shares` are
-    what the functions are to blame for one by one, the largest of several: for the cost of their code, and for calls.
-    """
-
-    label: Label
-    members: int
-    base: Calls
-    candidate: Calls
-    base_own: int
-    candidate_own: int
-    by_calls: int
-    own: int
-    blame: int
-    callers: tuple[Caller, ...]
-    shares: tuple[tuple[Label, int], ...]
-
-    @property
-    def by_cost(self) -> int:
-        """What the calls cost more because each of them does."""
-        return self.candidate.ir - self.base.ir - self.by_calls
+    members: Annotated[int, doc("number of functions that call each other, 1 for one alone")]
+    # What was running from the start on is one call. The difference of the costs is `by_calls` and `by_cost`.
+    base: Annotated[Calls, doc("its calls in the base, with all they cost")]
+    candidate: Annotated[Calls, doc("its calls in the candidate, with all they cost")]
+    base_own: Annotated[Instructions, doc("cost of its own code in the base")]
+    candidate_own: Annotated[Instructions, doc("cost of its own code in the candidate")]
+    by_calls: Annotated[InstructionsMore, doc("part that is for more or fewer calls")]
+    by_cost: Annotated[InstructionsMore, doc("part that is for what each call costs")]
+    own: Annotated[InstructionsMore, doc("part of the blame that is for its own code")]
+    blame: Annotated[InstructionsMore, doc("part of the difference that it is to blame for")]
+    callers: Annotated[tuple[Caller, ...], doc("who calls it")]
 
 
 class Kind(StrEnum):
@@ -132,11 +132,13 @@ class CallCause(msgspec.Struct, frozen=True, kw_only=True):
 class CallSplit(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that matter, first the one that matters most. Their blames, `rest` and `top` add up to `total`.
 
-    `top` is what was running from the start on, and is new. `way` are the functions from which at least half of the
+    `top` is what was running from the start on, and is new. `shares` are what functions of the rows are to blame for one by one,
+    the largest of several: for the cost of their code, and for calls. `way` are the functions from which at least half of the
     difference is called, the innermost first, with how much that is.
     """
 
     rows: tuple[CallDelta, ...]
+    shares: tuple[tuple[Label, int], ...]
     rest: int
     top: int
     total: int
@@ -148,12 +150,14 @@ def split(sides: Sides, *, rows: int, culprit: int | None = None) -> CallSplit:
     """Compare two graphs, by at most this many rows. The cause is that of the `culprit` if one is known already."""
     base, candidate, labels = sides
     found = _Comparison(base, candidate, labels)
-    ranked = sorted(found.units, key=lambda unit: (*found.weight(unit), labels[unit.main]))
-    shown = [found.row(unit) for unit in ranked if found.is_different(unit)][:rows]
+    ranked = sorted(found.units, key=lambda unit: (*found.weight(unit), labels[unit.main].rank))
+    units = [unit for unit in ranked if found.is_different(unit)][:rows]
+    shown = [found.row(unit) for unit in units]
     total = sum(candidate.own.values()) - sum(base.own.values())
     top = sum(unit.deficits[1] for unit in found.units if unit.is_new)
     return CallSplit(
         rows=tuple(shown),
+        shares=tuple(share for unit in units for share in found.shares(unit)),
         rest=total - top - sum(row.blame for row in shown),
         top=top,
         total=total,
@@ -165,7 +169,7 @@ def split(sides: Sides, *, rows: int, culprit: int | None = None) -> CallSplit:
 def costs(side: Side, labels: dict[int, Label]) -> list[CallDelta]:
     """Return the functions of one execution, the dearest by itself first, as if it were compared with itself."""
     found = _Comparison(side, side, labels)
-    return [found.row(unit) for unit in sorted(found.units, key=lambda unit: (-unit.own[0], labels[unit.main]))]
+    return [found.row(unit) for unit in sorted(found.units, key=lambda unit: (-unit.own[0], labels[unit.main].rank))]
 
 
 def user_of(sides: Sides, name: str) -> Label | None:
@@ -318,40 +322,42 @@ class _Comparison:
             sums[pair[0]] = caller
         callers = sorted(
             sums.values(),
-            key=lambda caller: (-abs(caller.candidate.number - caller.base.number), caller.label),
+            key=lambda caller: (-abs(caller.candidate.number - caller.base.number), caller.rank),
         )
+        by_calls = unit.usual(base.ir, candidate.ir) - base.ir
         return CallDelta(
-            label=self._labels[unit.main],
+            **asdict(self._labels[unit.main]),
             members=len(unit.members),
             base=base,
             candidate=candidate,
             base_own=unit.own[0],
             candidate_own=unit.own[1],
-            by_calls=unit.usual(base.ir, candidate.ir) - base.ir,
+            by_calls=by_calls,
+            by_cost=candidate.ir - base.ir - by_calls,
             own=unit.own[1] - unit.usual(*unit.own),
             blame=self._blame(unit),
             callers=tuple(callers[:_MOST_CALLERS]),
-            shares=tuple(self._shares(unit)),
         )
 
-    def _shares(self, unit: _Unit) -> Iterator[tuple[Label, int]]:
+    def shares(self, unit: _Unit) -> Iterator[tuple[Label, int]]:
+        """Yield what its functions are to blame for, the largest part first."""
         sums = defaultdict[int, int](int)
         for part in self._traced(unit) if len(unit.members) > 1 else ():
             sums[part.function if part.caller is None else part.caller] += part.ir
         sums[unit.main] += self._blame(unit) - sum(sums.values())  # all of one, and what rounding leaves
         shares = ((self._labels[member], ir) for member, ir in sums.items() if ir)
-        yield from sorted(shares, key=lambda share: (-abs(share[1]), share[0]))[:_MOST_SHARES]
+        yield from sorted(shares, key=lambda share: (-abs(share[1]), share[0].rank))[:_MOST_SHARES]
 
     def way(self, total: int) -> Iterator[tuple[Label, int]]:
         """Yield what at least half of this difference is called from, the innermost first: each costs more than what it calls."""
-        for unit in sorted(self.units, key=lambda unit: (max(unit.inclusive), self._labels[unit.main])):
+        for unit in sorted(self.units, key=lambda unit: (max(unit.inclusive), self._labels[unit.main].rank)):
             part = unit.inclusive[1] - unit.inclusive[0]
             if total and total * total <= 2 * part * total <= 3 * total * total:
                 yield self._labels[unit.main], part
 
     def _caller(self, pair: Pair) -> Caller:
         base, candidate = (self._calls(side, pair) for side in (0, 1))
-        return Caller(label=self._labels[pair[0]], base=base, candidate=candidate)
+        return Caller(**asdict(self._labels[pair[0]]), base=base, candidate=candidate)
 
     def cause(self, total: int, top: int, culprit: int | None) -> CallCause | None:
         """Return what explains most of the difference, or of what this culprit did to it; None if nothing does."""

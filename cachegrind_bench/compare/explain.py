@@ -209,7 +209,8 @@ def _python_calls(
 
     sides = python_sides(base, candidate)
     function = found.chief.function
-    known = (number for number, label in sides[2].items() if label[1:] == (function.file, function.name, function.line))
+    place = function.file, function.name, function.line
+    known = (number for number, label in sides[2].items() if (label.file, label.name, label.line) == place)
     return _split(sides, moved, rows=rows, culprit=next(known))
 
 

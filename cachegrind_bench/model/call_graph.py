@@ -9,10 +9,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
+from cachegrind_bench.model.described import Instructions, doc
 from cachegrind_bench.model.symbols import STUB, UNKNOWN
 
 # Functions of libc and the like, which say little without their caller: by their library, or where that is linked in.
@@ -47,11 +48,11 @@ def _is_system(path: str) -> bool:
     return _SYSTEM.match(path.rpartition("/")[2]) is not None
 
 
-class Calls(NamedTuple):
-    """How often one function called another, and what that cost in Ir, with all that was called from there."""
+class Calls(msgspec.Struct, frozen=True):
+    """Calls of a function on one side."""
 
-    number: int
-    ir: int
+    number: Annotated[int, doc("number of calls")] = msgspec.field(name="calls")
+    ir: Annotated[Instructions, doc("what they cost")]  # with all that was called from there
 
     def plus(self, other: Calls) -> Calls:
         """Return both together."""
@@ -86,7 +87,7 @@ class CallGraph(msgspec.Struct, frozen=True):
     def scaled(self, times: int, by: int) -> CallGraph:
         """Return all numbers times `times` / `by`, rounded down."""
         own = {code: ir * times // by for code, ir in self.own.items()}
-        calls = {pair: Calls(number * times // by, ir * times // by) for pair, (number, ir) in self.calls.items()}
+        calls = {pair: Calls(found.number * times // by, found.ir * times // by) for pair, found in self.calls.items()}
         return CallGraph(own, calls, self.lines)
 
 
@@ -141,11 +142,11 @@ def graph_without(graph: CallGraph, empty: CallGraph, times: int, total: int) ->
             break
         own[code] -= min(own[code], excess)
     left = {
-        pair: Calls(max(0, number - times * less.number), max(0, ir - times * less.ir))
-        for pair, (number, ir) in graph.calls.items()
+        pair: Calls(max(0, found.number - times * less.number), max(0, found.ir - times * less.ir))
+        for pair, found in graph.calls.items()
         for less in [empty.calls.get(pair, _NONE)]
     }
-    calls = {pair: found for pair, found in left.items() if any(found)}
+    calls = {pair: found for pair, found in left.items() if found != _NONE}
     called = {code for pair in calls for code in pair}
     return CallGraph({code: ir for code, ir in own.items() if ir or code in called}, calls, graph.lines)
 

@@ -110,7 +110,7 @@ def _python(profile: PythonProfile, place: Callable[[str], int]) -> dict[str, ob
 def _calls(graph: CallGraph, place: Callable[[str], int]) -> dict[str, object]:
     known = {code for pair in graph.calls for code in pair} | graph.own.keys()
     places = {code: index for index, code in enumerate(sorted(known))}
-    rows = ((places[caller], places[callee], *found) for (caller, callee), found in graph.calls.items())
+    rows = ((places[pair[0]], places[pair[1]], found.number, found.ir) for pair, found in graph.calls.items())
     return {
         "functions": [[*map(place, code), graph.own.get(code, 0)] for code in places],
         "calls": sorted(rows),

@@ -21,6 +21,13 @@ ALLOCATES = re.compile(
 )
 FREES = re.compile(rf"{_LIBC}c?free(?:@|$)|_Zd[al]Pv")
 
+
+class Symbol(str):
+    """The name of a function as its program has it. Documents have it demangled."""
+
+    __slots__ = ()
+
+
 _LONGEST = 4096  # names of real programs are shorter; longer ones are distinguished as they are
 _VERSIONS = re.compile(r"@@?[A-Za-z_][\w.@]*")
 

@@ -111,7 +111,7 @@ def _blamed(details: Details, lines: Mapping[_Key, Collection[int]]) -> tuple[li
     code |= {("", row.name): row.candidate_keys for row in rows if names[row.name] == 1}
 
     def all_of(found: Collection[tuple[Label, int]]) -> list[Blamed]:
-        keys = [code.get(label[1:3]) or code.get(("", label.name), ()) for label, _ in found]
+        keys = [code.get((label.file, label.name)) or code.get(("", label.name), ()) for label, _ in found]
         return [
             Blamed(label.file, label.line, label.name, ir, _joined(lines, rows))
             for (label, ir), rows in zip(found, keys, strict=True)
@@ -125,7 +125,7 @@ def _blamed(details: Details, lines: Mapping[_Key, Collection[int]]) -> tuple[li
         blamed = [Blamed(item.file, item.line, item.name, ir, {}) for item, ir in found]
         return blamed, all_of(() if details.python_calls is None else details.python_calls.way), python.total
     if details.calls is not None:
-        blamed = all_of([share for row in details.calls.rows for share in row.shares])
+        blamed = all_of(details.calls.shares)
         return blamed, all_of(details.calls.way), details.calls.total
     # Those that matter: of all functions, each would be held against each hunk.
     shown = details.rows if lines and not details.by_file else ()

@@ -42,8 +42,8 @@ def test_self_costs_add_up_to_those_of_the_profile(path: Path) -> None:
         assert part.calls is not None
         assert part.calls.total == part.summary[part.events.index("Ir")]
         assert part.profile == plain.profile
-        for (_caller, callee), (number, ir) in part.calls.calls.items():
-            assert callee in part.calls.own or not number or not ir
+        for (_caller, callee), calls in part.calls.calls.items():
+            assert callee in part.calls.own or not calls.number or not calls.ir
 
 
 def test_of_the_system_alone_calls_are_kept_without_costs_of_functions() -> None:

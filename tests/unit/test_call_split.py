@@ -44,7 +44,7 @@ def test_what_is_called_more_often_is_named_with_its_caller_who_is_to_blame() ->
     assert said(found) == "contains (words.c) is called 3,000 instead of 503 times, from count"
     cause = cause_of(found)
     assert (cause.kind, cause.culprit.name, cause.ir) == (Kind.CALLED, "count", 2_497 * 41)
-    by_name = {row.label.name: row for row in found.rows}
+    by_name = {str(row.name): row for row in found.rows}
     assert (by_name["contains"].by_calls, by_name["contains"].by_cost, by_name["contains"].blame) == (2_497 * 41, 0, 0)
     assert (by_name["count"].by_calls, by_name["count"].by_cost, by_name["count"].blame) == (0, 2_497 * 41, 2_497 * 41)
     assert "main" not in by_name
@@ -232,14 +232,14 @@ def test_within_a_circle_the_first_of_a_chain_of_calls_is_named() -> None:
     found = compared(base, written(encoded=200, escaped=200, pasted=200))
     assert said(found) == "encode (words.c) is called 200 instead of 100 times, from lists"
     assert (cause_of(found).culprit.name, cause_of(found).ir) == ("lists", found.total)
-    assert [(label.name, ir) for label, ir in found.rows[0].shares] == [("lists", found.total)]
+    assert [(label.name, ir) for label, ir in found.shares if ir] == [("lists", found.total)]
     assert said(compared(base, written(escaped=300, pasted=300))) == (
         "escape (words.c) is called 300 instead of 100 times, from encode"
     )
     assert said(compared(base, written(pasted=300))) == "copy (words.c) is called 300 instead of 100 times, from escape"
     dearer = compared(base, written(encoded=110, escaped=110, pasted=110, cost=80))
     assert said(dearer) == "each call of escape (words.c) costs 80 instead of 50 instructions in its own code"
-    assert {label.name: ir for label, ir in dearer.rows[0].shares if ir} == {"escape": 100 * 30, "lists": 10 * 92}
+    assert {label.name: ir for label, ir in dearer.shares if ir} == {"escape": 100 * 30, "lists": 10 * 92}
 
 
 def test_what_ran_from_the_start_on_and_is_new_has_no_caller() -> None:
@@ -262,6 +262,8 @@ def test_fewer_rows_still_add_up() -> None:
     base = graph(BASE)
     candidate = graph(BASE | {"contains": (60, {}), "load": (9_000, {"libc:memset": 3})})
     assert len(compared(base, candidate, rows=1).rows) == 1
-    assert replace(compared(base, candidate, rows=1), rows=(), rest=0) == replace(
-        compared(base, candidate), rows=(), rest=0
+    one, all_rows = (
+        replace(found, rows=(), shares=(), rest=0)
+        for found in (compared(base, candidate, rows=1), compared(base, candidate))
     )
+    assert one == all_rows

@@ -13,7 +13,7 @@ from cachegrind_bench.compare.explain import Details, FunctionDelta
 from cachegrind_bench.compare.hunks import Blamed, HunkSplit, Side, hunk_split
 from cachegrind_bench.model.call_graph import Calls
 from cachegrind_bench.model.metrics import ZERO
-from cachegrind_bench.model.symbols import UNKNOWN
+from cachegrind_bench.model.symbols import UNKNOWN, Symbol
 from cachegrind_bench.render.comparison.hunks import hunk_remarks
 from cachegrind_bench.vcs.diff import Hunk, hunks, text_at
 from cachegrind_bench.vcs.git import Git
@@ -259,12 +259,12 @@ def called(label: Label, base: int, candidate: int) -> CallSplit:
     cause = CallCause(
         kind=kind, culprit=label, function=label, caller=caller, members=2, ir=1, base=before, candidate=after
     )
-    return CallSplit(rows=(), rest=0, top=0, total=1, cause=cause, way=())
+    return CallSplit(rows=(), shares=(), rest=0, top=0, total=1, cause=cause, way=())
 
 
 def test_what_is_said_is_no_more_than_what_is_certain() -> None:
     def said(found: HunkSplit, blamed: FunctionDelta | None = None, calls: tuple[int, int] | None = None) -> list[str]:
-        label = Label("", "words.c", "count", 4)
+        label = Label(Symbol("count"), "words.c", 4, "")
         empty: dict[str, Any] = {
             "calls": None if calls is None else called(label, *calls),
             "rows": (),

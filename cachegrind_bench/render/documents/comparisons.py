@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from cachegrind_bench.compare.call_split import Kind
+from cachegrind_bench.compare.allocations import Number
+from cachegrind_bench.compare.call_split import CallDelta, Caller, Kind, Label
 from cachegrind_bench.compare.estimates import EstimateChange, estimated
 from cachegrind_bench.compare.verdict import (
     BLAMING,
@@ -21,6 +22,7 @@ from cachegrind_bench.compare.verdict import (
     Metric,
     State,
 )
+from cachegrind_bench.model.call_graph import Calls
 from cachegrind_bench.model.described import (
     DIFFERENCE,
     Instructions,
@@ -43,8 +45,8 @@ from cachegrind_bench.render.documents.growth import ComparedGrowth, compared
 from cachegrind_bench.valgrind.demangling import demangled
 
 if TYPE_CHECKING:
-    from cachegrind_bench.compare.allocations import Allocations, Number
-    from cachegrind_bench.compare.call_split import CallCause, CallDelta, Caller, CallSplit, Label
+    from cachegrind_bench.compare.allocations import Allocations
+    from cachegrind_bench.compare.call_split import CallSplit
     from cachegrind_bench.compare.change import Shift
     from cachegrind_bench.compare.explain import Details, FunctionDelta
     from cachegrind_bench.compare.hunks import HunkSplit, Touched
@@ -158,48 +160,10 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     moved: Annotated[tuple[Moved, ...], doc("functions that cost the same, in another file")]
 
 
-class CallsCost(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls of a function on one side."""
-
-    calls: Annotated[int, doc("number of calls")]
-    ir: Annotated[Instructions, doc("what they cost")]
-
-
-class NamedFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """Which function it is."""
-
-    function: Annotated[str, doc("name, demangled")]
-    file: Annotated[str, doc("its source file; empty if unknown")]
-    line: Annotated[int, doc("number of its first line; 0 if unknown")]
-    object: Annotated[str, doc("the program or library it is in; empty if unknown")]
-
-
-class CallerPart(NamedFunction, frozen=True, kw_only=True):
-    """A caller of a function."""
-
-    base: Annotated[CallsCost, doc("its calls in the base")]
-    candidate: Annotated[CallsCost, doc("its calls in the candidate")]
-
-
-class CallPart(NamedFunction, frozen=True, kw_only=True):
-    """A function, or several that call each other, with all calls from outside."""
-
-    members: Annotated[int, doc("number of functions that call each other, 1 for one alone")]
-    base: Annotated[CallsCost, doc("its calls in the base, with all they cost")]
-    candidate: Annotated[CallsCost, doc("its calls in the candidate, with all they cost")]
-    base_own: Annotated[Instructions, doc("cost of its own code in the base")]
-    candidate_own: Annotated[Instructions, doc("cost of its own code in the candidate")]
-    by_calls: Annotated[InstructionsMore, doc("part that is for more or fewer calls")]
-    by_cost: Annotated[InstructionsMore, doc("part that is for what each call costs")]
-    own: Annotated[InstructionsMore, doc("part of the blame that is for its own code")]
-    blame: Annotated[InstructionsMore, doc("part of the difference that it is to blame for")]
-    callers: Annotated[tuple[CallerPart, ...], doc("who calls it")]
-
-
 class CallsExplained(msgspec.Struct, frozen=True, kw_only=True):
     """What became of calls. The blames of the functions, rest and top add up to the total."""
 
-    functions: Annotated[tuple[CallPart, ...], doc("functions that matter, the most important first")]
+    functions: Annotated[tuple[CallDelta, ...], doc("functions that matter, the most important first")]
     rest: Annotated[InstructionsMore, doc("blame of all others")]
     top: Annotated[InstructionsMore, doc("what was running from the start on, and is new")]
     total: Annotated[InstructionsMore, doc("the whole difference")]
@@ -210,13 +174,11 @@ class CallReason(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Annotated[Kind, doc("more or fewer calls, or another cost of each: its own, or with all that it calls")]
     text: Annotated[str, doc("the sentence")]
-    function: Annotated[NamedFunction, doc("the function that it is about")]
-    blamed: Annotated[NamedFunction, doc("the function whose code did it")]
-    base: Annotated[CallsCost, doc("the function's calls in the base")]
-    candidate: Annotated[CallsCost, doc("the function's calls in the candidate")]
-    caller: Annotated[
-        CallerPart | None, doc("who calls it more or less often, or called the function of a system library")
-    ]
+    function: Annotated[Label, doc("the function that it is about")]
+    blamed: Annotated[Label, doc("the function whose code did it")]
+    base: Annotated[Calls, doc("the function's calls in the base")]
+    candidate: Annotated[Calls, doc("the function's calls in the candidate")]
+    caller: Annotated[Caller | None, doc("who calls it more or less often, or called the function of a system library")]
     members: Annotated[int, doc("number of functions that call each other with it, 1 for one alone")]
     ir: Annotated[InstructionsMore, doc("part of the difference that this explains")]
 
@@ -237,23 +199,12 @@ class ChangedFunction(msgspec.Struct, frozen=True, kw_only=True):
     hunks: Annotated[tuple[ChangedLines, ...], doc("hunks in it")]
 
 
-class NumberOfCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """How often something is done."""
-
-    base: Annotated[int, doc("how often in the base")]
-    candidate: Annotated[int, doc("how often in the candidate")]
-    delta: Annotated[int, doc("how much more often")]
-    callers: Annotated[
-        tuple[CallerPart, ...], doc("functions that do it more or less often, the largest difference first")
-    ]
-
-
 class AllocationsExplained(msgspec.Struct, frozen=True, kw_only=True):
     """How often memory is allocated and freed, by calls of `malloc`, `operator new`, `free` and their like."""
 
     text: Annotated[str | None, doc("the difference in one sentence; null without a difference")]
-    made: Annotated[NumberOfCalls, doc("allocations; a `realloc` is one")]
-    freed: Annotated[NumberOfCalls, doc("calls that free memory")]
+    made: Annotated[Number, doc("allocations; a `realloc` is one")]
+    freed: Annotated[Number, doc("calls that free memory")]
     kept: Annotated[
         int,
         doc(
@@ -487,31 +438,18 @@ def _cause(details: Details) -> CallReason | None:
     if found is None:
         return None
     return CallReason(
-        **fields(found, "kind", "ir", "members"),
+        **fields(found, "kind", "ir", "members", "function", "base", "candidate", "caller"),
         text=cause_text(details) or "",
-        function=NamedFunction(**_label(found.function)),
-        blamed=NamedFunction(**_label(found.culprit)),
-        **_both(found),
-        caller=optional(found.caller, _caller),
+        blamed=found.culprit,
     )
 
 
 def _calls(found: CallSplit) -> CallsExplained:
-    own = "members", "base_own", "candidate_own", "by_calls", "by_cost", "own", "blame"
-    rows = (
-        CallPart(**_label(row.label), **fields(row, *own), **_both(row), callers=tuple(map(_caller, row.callers)))
-        for row in found.rows
-    )
-    return CallsExplained(functions=tuple(rows), **fields(found, "rest", "top", "total"))
+    return CallsExplained(functions=found.rows, **fields(found, "rest", "top", "total"))
 
 
 def _allocations(found: Allocations) -> AllocationsExplained:
-    def number(of: Number) -> NumberOfCalls:
-        return NumberOfCalls(**fields(of, "base", "candidate", "delta"), callers=tuple(map(_caller, of.callers)))
-
-    return AllocationsExplained(
-        text=allocations_text(found), made=number(found.made), freed=number(found.freed), kept=found.kept
-    )
+    return AllocationsExplained(text=allocations_text(found), **fields(found, "made", "freed", "kept"))
 
 
 def _hunks(found: HunkSplit) -> HunksExplained:
@@ -527,19 +465,6 @@ def _hunks(found: HunkSplit) -> HunksExplained:
         others=lines(found.others),
         **fields(found, "idle", "total"),
     )
-
-
-def _caller(caller: Caller) -> CallerPart:
-    return CallerPart(**_label(caller.label), **_both(caller))
-
-
-def _both(found: CallCause | CallDelta | Caller) -> dict[str, Any]:
-    sides = {"base": found.base, "candidate": found.candidate}
-    return {name: CallsCost(calls=calls.number, ir=calls.ir) for name, calls in sides.items()}
-
-
-def _label(label: Label) -> dict[str, Any]:
-    return {"function": demangled(label.name), **fields(label, "file", "line", "object")}
 
 
 def _python(found: PythonBlame) -> PythonExplained:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from cachegrind_bench.model.symbols import Symbol
+from cachegrind_bench.valgrind.demangling import demangled
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
@@ -24,7 +27,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self) -> str:
         """Return it as JSON, indented, with sorted keys: the same text for the same values."""
-        return json.dumps(msgspec.to_builtins(self, enc_hook=_ppm), indent=2, sort_keys=True, ensure_ascii=True) + "\n"
+        return (
+            json.dumps(msgspec.to_builtins(self, enc_hook=_plain), indent=2, sort_keys=True, ensure_ascii=True) + "\n"
+        )
 
 
 def fields(value: object, *names: str) -> dict[str, Any]:
@@ -37,6 +42,6 @@ def optional(value: Given | None, make: Callable[[Given], Made]) -> Made | None:
     return None if value is None else make(value)
 
 
-def _ppm(share: Fraction) -> int:
-    """Return a share as parts per million: no other type in documents is unknown to JSON."""
-    return round(share * 1_000_000)
+def _plain(value: Symbol | Fraction) -> str | int:
+    """Return a name demangled, and a share as parts per million."""
+    return str(demangled(value)) if isinstance(value, Symbol) else round(value * 1_000_000)
