@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -19,9 +19,10 @@ from cachegrind_bench.compare.change import Delta
 from cachegrind_bench.compare.lines import LineDelta, Moves, line_deltas
 from cachegrind_bench.compare.pairing import Source, is_included, pair_sources
 from cachegrind_bench.compare.python_blame import PythonBlame, blame
+from cachegrind_bench.model.described import doc
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
 from cachegrind_bench.model.python_profile import PythonProfile
-from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
+from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, Symbol, folded
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.allocations import Allocations
@@ -57,11 +58,11 @@ class FunctionDelta(Delta, frozen=True, kw_only=True):
 
 
 class MovedFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """A function that costs exactly the same, in another file."""
+    """A function that costs the same, in another file."""
 
-    name: str
-    base_file: str
-    candidate_file: str
+    name: Annotated[Symbol, doc("name, demangled")] = msgspec.field(name="function")
+    base_file: Annotated[str, doc("its file in the base")] = msgspec.field(name="from")
+    candidate_file: Annotated[str, doc("its file in the candidate")] = msgspec.field(name="to")
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -349,7 +350,7 @@ def _take_moved(places: dict[Source, _Both]) -> Iterator[MovedFunction]:
         for old, new in zip(sources, right[counts], strict=False):
             name = _name(places[new][1])
             del places[old], places[new]
-            yield MovedFunction(name=name, base_file=old.shown, candidate_file=new.shown)
+            yield MovedFunction(name=Symbol(name), base_file=old.shown, candidate_file=new.shown)
 
 
 def _differing(rows: _Both, file: str, name: str | None = None) -> Iterator[FunctionDelta]:

@@ -6,6 +6,7 @@ from time import process_time
 
 from cachegrind_bench.compare.explain import LOADER, MovedFunction, blamed, details, explain, ranked
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
+from cachegrind_bench.model.symbols import Symbol
 from tests.unit.comparing import compared, measured
 
 
@@ -62,7 +63,7 @@ def test_an_equal_function_in_another_file_has_moved() -> None:
     candidate = profile(("b.c", "f", 10), ("a.c", "main", 1))
     found = explain(base, candidate)
     assert found.functions == ()
-    assert found.moved == (MovedFunction(name="f", base_file="a.c", candidate_file="b.c"),)
+    assert found.moved == (MovedFunction(name=Symbol("f"), base_file="a.c", candidate_file="b.c"),)
     assert found.total == ZERO
 
 

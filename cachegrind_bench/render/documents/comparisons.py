@@ -12,6 +12,7 @@ import msgspec
 from cachegrind_bench.compare.allocations import Number
 from cachegrind_bench.compare.call_split import CallDelta, Caller, Kind, Label
 from cachegrind_bench.compare.estimates import EstimateChange, estimated
+from cachegrind_bench.compare.explain import MovedFunction
 from cachegrind_bench.compare.verdict import (
     BLAMING,
     Cause,
@@ -142,14 +143,6 @@ class LinePart(Part, frozen=True, kw_only=True):
     candidate: Annotated[Line, doc("where it is in the candidate")]
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """A function that costs the same, in another file."""
-
-    function: Annotated[str, doc("name, demangled")]
-    from_: Annotated[str, doc("its file in the base")] = msgspec.field(name="from")
-    to: Annotated[str, doc("its file in the candidate")]
-
-
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
     """Which functions differ; rows and rest add up to the total."""
 
@@ -157,7 +150,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     rest: Annotated[RestPart, doc("all others together")]
     total: Annotated[Part, doc("the whole difference")]
     lines: Annotated[tuple[LinePart, ...] | None, doc("source lines that moved most (`--lines`)")]
-    moved: Annotated[tuple[Moved, ...], doc("functions that cost the same, in another file")]
+    moved: Annotated[tuple[MovedFunction, ...], doc("functions that cost the same, in another file")]
 
 
 class CallsExplained(msgspec.Struct, frozen=True, kw_only=True):
@@ -427,9 +420,7 @@ def _explanation(details: Details, found: Comparison) -> Explained:
             )
             for name, line in details.lines
         ),
-        moved=tuple(
-            Moved(function=demangled(row.name), from_=row.base_file, to=row.candidate_file) for row in details.moved
-        ),
+        moved=details.moved,
     )
 
 
