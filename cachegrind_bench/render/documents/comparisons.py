@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from cachegrind_bench.compare.allocations import Number
-from cachegrind_bench.compare.call_split import CallDelta, Caller, Kind, Label
+from cachegrind_bench.compare.allocations import Allocations, Number
+from cachegrind_bench.compare.call_split import CallDelta, Caller, CallSplit, Kind, Label
 from cachegrind_bench.compare.estimates import EstimateChange, estimated
-from cachegrind_bench.compare.explain import MovedFunction
+from cachegrind_bench.compare.explain import Details, FunctionDelta, MovedFunction
 from cachegrind_bench.compare.verdict import (
     BLAMING,
     Cause,
     Comparison,
     Conclusion,
+    Difference,
     ExceededLimit,
     FieldDifference,
     Metric,
@@ -46,13 +47,9 @@ from cachegrind_bench.render.documents.growth import ComparedGrowth, compared
 from cachegrind_bench.valgrind.demangling import demangled
 
 if TYPE_CHECKING:
-    from cachegrind_bench.compare.allocations import Allocations
-    from cachegrind_bench.compare.call_split import CallSplit
     from cachegrind_bench.compare.change import Shift
-    from cachegrind_bench.compare.explain import Details, FunctionDelta
     from cachegrind_bench.compare.hunks import HunkSplit, Touched
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
-    from cachegrind_bench.compare.verdict import Difference
     from cachegrind_bench.model.python_profile import PythonCost
     from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.vcs.diff import Hunk
