@@ -119,7 +119,6 @@ class GitStore(TreeStore):
         self._objects = Objects(repository, environ, waiting)
         self._remote = remote
         self._patience = waiting.at_most(patience)
-        self._known: dict[str, list[str]] = {}  # the names in segments, which never change
 
     @property
     def url(self) -> str:
@@ -151,13 +150,13 @@ class GitStore(TreeStore):
             def unfold(segment: str, rest: Sequence[Record]) -> None:
                 changes.update({segment: None, **{record.name: record.data for record in rest}})
 
-            done = RecordTree(files=self._files(tip), known=self._known).remove(names, unfold)
+            done = RecordTree(files=self._files(tip)).remove(names, unfold)
             return changes | dict.fromkeys(done.singles), done
 
         return self._sync().change(_message("Remove", names), plan).count()
 
     def _now(self) -> RecordTree:
-        return RecordTree(files=self._files(self._sync().tip()), known=self._known)
+        return RecordTree(files=self._files(self._sync().tip()))
 
     def _files(self, tip: str | None) -> CommitFiles:
         with git_errors():

@@ -95,20 +95,14 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
-    """The records in a tree. Where one is in two places, it is one record.
-
-    `known` has the names in segments: one of the same name never changes, so it need not be read twice.
-    """
+    """The records in a tree. Where one is in two places, it is one record."""
 
     files: Files
-    known: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
 
     def names_in(self, segment: str) -> list[str]:
         """Return the names of the records in a segment."""
-        if segment not in self.known:
-            with self.files.open(segment) as stream:
-                self.known[segment] = segments.segment_names(stream, segment)
-        return self.known[segment]
+        with self.files.open(segment) as stream:
+            return segments.segment_names(stream, segment)
 
     def places(self, report: Report | None = None) -> dict[str, str | None]:
         """Return for each record the segment it is in, None where it has a file of its own."""
@@ -122,7 +116,7 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
     def _folded(self, report: Report | None) -> dict[str, str]:
         found, wanted = dict[str, str](), self.files.segments(report)
         with suppress(StoreError) if report else nullcontext():  # reported below
-            self.files.fetch([name for name in wanted if name not in self.known])
+            self.files.fetch(wanted)
         for segment in wanted:
             with reading.reported(report, segment):
                 found |= dict.fromkeys(self.names_in(segment), segment)

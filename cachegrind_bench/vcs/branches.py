@@ -16,7 +16,7 @@ from cachegrind_bench.vcs.git import OWN_REFS, Git, lines_of
 
 _PUSH_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 60.0
-_OLD_LOCK_S = 60.0
+_OLD_LOCK_S = 10.0
 # What no further try helps: who we are, where we go, and what is missing on this machine.
 _HOPELESS = re.compile(
     r"Authentication failed|could not read (Username|Password)|Permission (to \S+ )?denied|Host key verification failed"
@@ -56,17 +56,14 @@ class Branch(Git, frozen=True, kw_only=True):
 
     def tip(self) -> str | None:
         """Return the commit that the branch here ends with; None if there is no branch. Broken ones are an error."""
-        done = self.run("for-each-ref", "--format=%(refname) %(objectname) %(objecttype)", self.ref)
+        done = self.run("for-each-ref", "--format=%(objectname) %(refname)", self.ref)
         if done.status != 0:
             raise self.failed(done, "for-each-ref")
         if f"broken ref {self.ref}".encode() in done.stderr:
             raise MeasurementError(f"the branch {self.name} cannot be read: git calls it broken")
         for line in lines_of(done.stdout.decode("utf-8", "replace")):
-            ref, _, rest = line.partition(" ")
-            oid, _, kind = rest.partition(" ")
+            oid, _, ref = line.partition(" ")
             if ref == self.ref:
-                if kind != "commit":
-                    raise MeasurementError(f"the branch {self.name} does not lead to a commit")
                 return oid
         return None
 

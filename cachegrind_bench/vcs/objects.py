@@ -1,6 +1,6 @@
 """Writes commits and reads contents of a git repository, many with one process.
 
-Knows git's formats of them. Nothing here moves a branch, or touches the work tree or the index.
+Nothing here moves a branch, or touches the work tree or the index.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOBODY = {
     for what, value in (("NAME", "cg-bench"), ("EMAIL", "cg-bench@localhost"))
 }
 
-_FILE = "100644"
+_NO_REF = f"{OWN_REFS}/none"
 _TIMEOUT_S = 120.0
 # After a remote that did not answer in time: a `backfill` may go on for days.
 _ASK_AGAIN_S = 600.0
@@ -36,19 +36,15 @@ _OFF = frozenset({"false", "no", "off", "0", ""})
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One entry of a tree; `mode` is octal digits, `kind` is blob, tree or commit."""
+    """One entry of a tree; `kind` is blob, tree or commit."""
 
     oid: str
-    kind: str = BLOB
-    mode: str = _FILE
+    kind: str
 
     @property
     def is_folder(self) -> bool:
         """Return whether it is a folder."""
         return self.kind == TREE
-
-
-_NO_REF = f"{OWN_REFS}/none"
 
 
 class Objects(Git, frozen=True):
@@ -108,8 +104,8 @@ class Objects(Git, frozen=True):
         listed = self._bytes("ls-tree", "-r", "-t", "-z", "--full-tree", commit, stdin=b"")
         for record in listed.split(b"\0")[:-1]:
             what, _, path = record.partition(b"\t")
-            mode, kind, oid = what.decode("ascii", "replace").split()
-            found[path.decode("utf-8", "surrogateescape")] = Entry(oid, kind, mode)
+            _, kind, oid = what.decode("ascii", "replace").split()
+            found[path.decode("utf-8", "surrogateescape")] = Entry(oid, kind)
         return found
 
     def commit(self, parent: str | None, changes: Mapping[str, bytes | None], message: str) -> str:
@@ -124,7 +120,7 @@ class Objects(Git, frozen=True):
             if data is None:
                 stream.append(f"D {path}\n".encode())
             else:
-                stream += f"M {_FILE} inline {path}\n".encode(), _data(data)
+                stream += f"M 100644 inline {path}\n".encode(), _data(data)
         # Without the ref, which is then never written.
         stream.append(f"get-mark :1\nreset {_NO_REF}\n\n".encode())
         return self._bytes("fast-import", "--quiet", stdin=b"".join(stream)).decode("ascii").strip()
