@@ -1,26 +1,22 @@
-"""The trend report as one HTML page that loads nothing: drawings first, one script that adds to them, everything escaped.
+"""The trend report as one HTML page that loads nothing: what matters as text, charts by its script, everything escaped.
 
-Knows the templates; what is said comes from `words`, where lines go from `chart`, the script's numbers from `data`.
+Knows the templates; what is said comes from `words`, small pictures from `drawings`, the script's numbers from `data`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from cachegrind_bench.history.values import ACTIVE, WORSE, Against, Kind, Row, Trend, is_active
 from cachegrind_bench.model.text import grouped, plain, shortened
 from cachegrind_bench.render.page import render
-from cachegrind_bench.render.trend import data, svg, words
-from cachegrind_bench.render.trend.chart import QUANTITIES, Chart, amount, chart
-from cachegrind_bench.render.trend.curves import HEIGHT, WIDTH, curves
+from cachegrind_bench.render.trend import data, words
+from cachegrind_bench.render.trend.drawings import HEIGHT, WIDTH, curves, spark
 
-_MOST_BYTES = 1_000_000
-_USUAL = 50 * 500  # readings
-_COARSER = (1, 3, 9, 27)
 _MOST_ROWS = 5_000
 _MOST_FINDINGS = 200
 _MOST_SUSPECTS = 10
@@ -28,25 +24,34 @@ _MOST_NOTES = 20
 _MOST_BADGES = 3
 _MOST_FIGURES = 8
 _LONGEST = 300
-_SPARK_HEIGHT = 22
 _COLOURED = 500  # a change of at least one part in this many
 
 
 def page(view: Trend) -> str:
-    """Return the page. It needs no network, and no script for what matters.
-
-    It has at most `_MOST_BYTES` with 50 benchmarks over 500 commits: where much has happened, drawings get coarser and lists
-    shorter, and the page says so; the script draws all again. Of very many benchmarks, those with findings come first.
-    """
-    anchors = {row.id: _anchor(row.id) for row in view.rows}
+    """Return the page. It needs no network, and no script for what matters. Of very many benchmarks, those with findings come first."""
+    anchors, moves = {row.id: _anchor(row.id) for row in view.rows}, words.moves(view)
     view = _bounded(view)
-    most = max(_MOST_BYTES, _MOST_BYTES * len(view.rows) * len(view.commits) // _USUAL)
-    text, moves = "", words.moves(view)
-    for coarse in _COARSER:
-        text = _page(view, anchors, moves, coarse)
-        if len(text.encode()) <= most:
-            break
-    return text
+    keys = Counter(row.latest.key for row in view.rows if row.latest is not None)  # of the newest readings
+    young = words.is_young(view)  # looks at all rows
+    return render(
+        "trend",
+        data=data.block(view, [anchors[row.id] for row in view.rows]),
+        view=view,
+        words=words,
+        cut=_cut,
+        sections=[_section(row, anchors[row.id], view, young=young) for row in view.rows],
+        anchors=anchors,
+        sparse=any(map(_is_sparse, view.rows)),
+        tiles=list(_tiles(view)),
+        moves=moves,
+        standing=[item for item in view.findings if is_active(item)],
+        settled=[item for item in view.findings if not is_active(item)],
+        most_findings=_MOST_FINDINGS,
+        keys=sorted(keys.items(), key=lambda item: (-item[1], item[0])),
+        most_suspects=_MOST_SUSPECTS,
+        tool_version=view.provenance.tool_version,
+        curves_size=(WIDTH, HEIGHT),
+    )
 
 
 def _bounded(view: Trend) -> Trend:
@@ -72,29 +77,11 @@ def _cut(text: str) -> str:
     return shortened(plain(shortened(text, 2 * _LONGEST)), _LONGEST)
 
 
-def _page(view: Trend, anchors: Mapping[str, str], moves: Mapping[str, str], coarse: int) -> str:
-    keys = Counter(row.latest.key for row in view.rows if row.latest is not None)  # of the newest readings
-    young = words.is_young(view)  # looks at all rows
-    sections = [_section(row, anchors[row.id], view, coarse, young=young) for row in view.rows]
-    return render(
-        "trend",
-        data=data.block(view, [anchors[row.id] for row in view.rows], coarse),
-        view=view,
-        words=words,
-        cut=_cut,
-        sections=sections,
-        anchors=anchors,
-        sparse=any(isinstance(drawn := item["chart"], Chart) and drawn.panels[0].bars for item in sections),
-        tiles=list(_tiles(view)),
-        moves=moves,
-        standing=[item for item in view.findings if is_active(item)],
-        settled=[item for item in view.findings if not is_active(item)],
-        most_findings=max(_MOST_FINDINGS // coarse, 1),
-        keys=sorted(keys.items(), key=lambda item: (-item[1], item[0])),
-        most_suspects=max(_MOST_SUSPECTS // coarse, 2),
-        spark_height=_SPARK_HEIGHT,
-        tool_version=view.provenance.tool_version,
-        curves_size=(WIDTH, HEIGHT),
+def _is_sparse(row: Row) -> bool:
+    """Return whether some commits between its first and last reading have none of their own."""
+    readings = row.readings
+    return bool(readings) and (
+        len(readings) <= readings[-1].index - readings[0].index or any(reading.taken_over for reading in readings)
     )
 
 
@@ -121,7 +108,7 @@ def _anchor(name: str) -> str:
     return "b-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
-def _section(row: Row, anchor: str, view: Trend, coarse: int, *, young: bool) -> dict[str, object]:
+def _section(row: Row, anchor: str, view: Trend, *, young: bool) -> dict[str, object]:
     """Return a benchmark as the templates need it: its line in the table, its chart and its figures."""
     places = [(reading.index, reading.value) for reading in row.readings]
     first = words.since_first(row)
@@ -135,10 +122,9 @@ def _section(row: Row, anchor: str, view: Trend, coarse: int, *, young: bool) ->
         "cells": [
             _cell(item, row, view) for item in ([first] if young else (row.day, row.week, row.month, row.release))
         ],
-        "spark": svg.spark(places, view.first, view.first + len(view.commits) - 1, _SPARK_HEIGHT - 2),
-        "chart": chart(row, view, coarse) if row.readings else None,
+        "spark": spark(places, view.first, len(view.commits)),
         "curves": curves(row),
-        "figures": _figures(row, view, max(_MOST_FIGURES // coarse, 1)),
+        "figures": _figures(row, view),
     }
 
 
@@ -177,17 +163,17 @@ def _cell(item: Against | None, row: Row, view: Trend) -> tuple[str, str, str]:
     return sign + words.against(item), look, words.base(item, view)
 
 
-def _figures(row: Row, view: Trend, most: int) -> list[tuple[str, ...]]:
+def _figures(row: Row, view: Trend) -> list[tuple[str, ...]]:
     """Return the readings that matter: where something was found, and the last few."""
     places = {reading.index: number for number, reading in enumerate(row.readings)}
     found = [places[item.index] for item in row.findings if item.index in places]
     wanted = {*found, *(place - 1 for place in found if place), *range(len(places) - 3, len(places))}
-    chosen = sorted(place for place in wanted if place >= 0)[-most:]
+    chosen = sorted(place for place in wanted if place >= 0)[-_MOST_FIGURES:]
     return [
         (
             words.day(view.noted.get(reading.sha)),
             words.sha(reading.sha),
-            *(grouped(amount(reading, name)) for name in QUANTITIES),
+            *(grouped(data.amount(reading, name)) for name in data.QUANTITIES),
         )
         for reading in (row.readings[place] for place in chosen)
     ]

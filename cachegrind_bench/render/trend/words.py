@@ -264,14 +264,11 @@ def base(item: Against | None, report: Trend) -> str:
     return f"{grouped(item.base.value)} at {sha(item.base.sha)} of {day(note)}{other}"
 
 
-def compact(number: int, *, step: int | None = None) -> str:
-    """Return 2838599 as 2.84 M: three digits, or as many as distinguish values that are a `step` apart."""
+def compact(number: int) -> str:
+    """Return 2838599 as 2.84 M: three digits."""
     for factor, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
         if number >= factor:
-            digits = max(0, 3 - len(str(number // factor)))
-            if step is not None:
-                digits = next((digits for digits in range(12) if step * 10**digits % factor == 0), 12)
-            return f"{number / factor:,.{digits}f} {unit}"
+            return f"{number / factor:,.{max(0, 3 - len(str(number // factor)))}f} {unit}"
     return str(number)
 
 
