@@ -25,7 +25,7 @@ from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, w
 from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields, identify, with_counts
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Benchmark, Environment, Run, SealPart
-from cachegrind_bench.model.text import printable
+from cachegrind_bench.model.text import duration, printable
 from cachegrind_bench.valgrind.options import Scope, Tool
 from cachegrind_bench.valgrind.runner import Measured, Measurement, Runner
 
@@ -34,6 +34,9 @@ T = TypeVar("T")
 RECORDED = "when calls were recorded, "  # how warnings about that execution begin
 _FIRST_SLOT = 700  # of the folder that marks a preparation or clean-up as at work
 _GRACE_MS = 500  # for what writes its output (bash's `> >(tee log)`)
+# Of the time without Valgrind: 16 to 56 and 59 to 172, from gzip to CPython; half of it without caches.
+_TIMES_AS_LONG = {Tool.CACHEGRIND: 40, Tool.CALLGRIND: 120}
+_LONG_MS = 60_000
 # Instructions of each thread by which Callgrind's counts may differ from Cachegrind's where the execution was the same.
 _AGREES = 2
 
@@ -122,9 +125,17 @@ class Executions:
     def around_execution(self, number: int) -> Generator[Execution]:
         """Prepare for the measured execution of this number, and tidy up after it."""
         count = len(self.plan.schedule)
-        self._progress(f"measuring{_of(number, count)} under {self._tool.value.capitalize()}")
+        self._progress(f"measuring{_of(number, count)} under {self._tool.value.capitalize()}{self._how_long()}")
         with self._surrounded():
             yield self.execution._replace(layout=self.plan.schedule[number])
+
+    def _how_long(self) -> str:
+        """Say how long an execution of the whole program takes, if it is more than a minute."""
+        if self.native is None or self.plan.collect.scope is not Scope.PROCESS:
+            return ""
+        expected = self.native.wall_ms * _TIMES_AS_LONG[self._tool] // (1 if self.env.with_caches else 2)
+        known = f", about {round(expected / _LONG_MS)} min: it took {duration(self.native.wall_ms)} without Valgrind"
+        return known if expected >= _LONG_MS else ""
 
     @contextlib.contextmanager
     def _surrounded(self) -> Generator[None]:

@@ -114,6 +114,15 @@ def test_a_command_is_warmed_up_once_and_measured_once() -> None:
     assert (found.id, found.status, found.tool) == ("p 'a b'", Status.OK, "cachegrind")
 
 
+def test_an_execution_of_more_than_a_minute_is_announced_by_the_time_without_valgrind() -> None:
+    runner = FakeRunner([], warm=outcome(wall_ms=1400))
+    run(runner)
+    assert "[measuring under Cachegrind]" in runner.log
+    runner = FakeRunner([], warm=outcome(wall_ms=8000))
+    run(runner)
+    assert "[measuring under Cachegrind, about 5 min: it took 8.0 s without Valgrind]" in runner.log
+
+
 @pytest.mark.parametrize(("warmup", "repeat"), [(0, 1), (2, 1), (0, 3), (3, 2)])
 def test_a_command_is_executed_as_often_as_the_plan_says(warmup: int, repeat: int) -> None:
     runner = FakeRunner([])

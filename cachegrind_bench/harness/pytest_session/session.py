@@ -9,6 +9,7 @@ import dataclasses
 import errno
 import os
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -34,6 +35,7 @@ from cachegrind_bench.harness.pytest_session.workers import CALLS, Place, Worker
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import FIRST_SLOT, scratch
 from cachegrind_bench.interruption import Completed, wait_for_all
+from cachegrind_bench.log import LOG
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
 from cachegrind_bench.startup import dumps
 from cachegrind_bench.startup.exchange import (
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 # caches: only the path that it took through the code counts.
 BATCHES = (2, 3, 7)
 _LOOK_S = 0.05
+_FIRST_WORD_S, _LONG_S = 15.0, 60.0
 _KEPT_BYTES = 1 << 16
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -247,6 +250,8 @@ def _watch(lanes: Sequence[Lane], settings: SessionSettings, said: bytearray, re
         done = [lane.future.done() for lane in lanes]  # before the look: what comes after it is seen then
         for lane, over in zip(lanes, done, strict=True):
             lane.look(said, settings, over=over)
+            if not over:
+                lane.say_what_takes_long()
         if relay.stopped():
             for lane in lanes:
                 with _writing(lane.exchange):
@@ -288,6 +293,8 @@ class Lane(Worker):
         self._gate: int | None = None
         self._reports: dict[str, Report] = {}
         self._costs: dict[str, Costs | MeasurementError] = {}
+        self._current: tuple[int, ...] | None = None
+        self._since = self._said_after = 0.0
 
     def write_orders(
         self,
@@ -375,6 +382,19 @@ class Lane(Worker):
                     self._remove_parts(self.out, number, index)
             costs = self._costs.get(item.nodeid, ())
             self._relay.report(item, found, () if isinstance(costs, MeasurementError) else costs)
+
+    def say_what_takes_long(self) -> None:
+        """Say after 15 s, 30 s, 60 s and so on what is being measured, and after a minute what helps."""
+        current = read_current(self.exchange.current)
+        if current != self._current:
+            self._current, self._since, self._said_after = current, time.monotonic(), _FIRST_WORD_S
+        seconds = time.monotonic() - self._since
+        item = self._items.get((current[1], current[2])) if current else None
+        if item is None or seconds < self._said_after:
+            return
+        advice = "; give it less work, as Valgrind makes it about a hundred times slower"
+        LOG.info(f"measuring {item.nodeid} for {seconds:.0f} s{advice if self._said_after == _LONG_S else ''}")
+        self._said_after *= 2
 
     @staticmethod
     def _remove_parts(out: Path, number: int, index: int) -> None:
