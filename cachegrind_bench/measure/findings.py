@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 
 from cachegrind_bench.measure.axes import Axis
-from cachegrind_bench.model.described import Events, doc
+from cachegrind_bench.model.described import Events, InstructionsMore, PointsMore, doc
 from cachegrind_bench.model.metrics import EVENTS, CostModel, Profile
 
 MOST_MOVED = 5
@@ -25,19 +25,21 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
     high: Annotated[Events, doc("its highest count over all executions")]
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """How executions differ from a reference. `events` names the counts that moved, `rows` counts the profile's.
+class AxisDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """How the executions of an axis differ from the reference."""
 
-    `ir` and `score` are the largest deviations from the reference's values, with their sign.
-    """
+    Ir: Annotated[InstructionsMore, doc("largest deviation of Ir from the reference")]
+    score: Annotated[PointsMore, doc("largest deviation of the score from the reference")]
+    events: Annotated[tuple[str, ...], doc("names of the counts that moved")]
+    rows: Annotated[int, doc("number of functions whose counts moved")]
+    functions: Annotated[tuple[Moved, ...], doc("those that moved most, with the range of one event")]
 
-    events: tuple[str, ...]
-    rows: int
-    ir: int
-    score: int
+
+class Difference(AxisDifference, frozen=True, kw_only=True):
+    """The same with the values of the reference, which no document has."""
+
     reference_ir: int
     reference_score: int
-    functions: tuple[Moved, ...]
 
     @property
     def identical(self) -> bool:
@@ -47,7 +49,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def relative(self) -> float:
         """The largest deviation of Ir or score, relative to the reference."""
-        return max(abs(self.ir) / max(self.reference_ir, 1), abs(self.score) / max(self.reference_score, 1))
+        return max(abs(self.Ir) / max(self.reference_ir, 1), abs(self.score) / max(self.reference_score, 1))
 
 
 def difference(reference: Profile, others: Sequence[Profile], model: CostModel) -> Difference:
@@ -67,7 +69,7 @@ def difference(reference: Profile, others: Sequence[Profile], model: CostModel) 
     return Difference(
         events=events,
         rows=len(moved),
-        ir=max((item.Ir - first.Ir for item in counts), key=abs, default=0),
+        Ir=max((item.Ir - first.Ir for item in counts), key=abs, default=0),
         score=max((model.score(item) - score for item in counts), key=abs, default=0),
         reference_ir=first.Ir,
         reference_score=score,

@@ -190,7 +190,7 @@ class _Hunt:
             return Verdict.UNCLEAR
         if axis.pinned or (axis.key == all_axes.CLOCK and self.plan.clock is not None):
             return Verdict.DEPENDS
-        short = found.relative <= _SHORT_TRACE and abs(found.ir) <= _SHORT_IR
+        short = found.relative <= _SHORT_TRACE and abs(found.Ir) <= _SHORT_IR
         is_trace = short or found.relative <= PATH_TRACE
         return Verdict.TRACE if axis.key == all_axes.CWD and is_trace else Verdict.MOVED
 

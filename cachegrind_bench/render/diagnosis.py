@@ -129,8 +129,8 @@ def _amount(found: Difference) -> str:
     def relative(part: int, whole: int) -> str:
         return f"{part:+,} ({f'{100 * abs(part) / whole:.2g} %' if whole else '-'})"
 
-    if found.ir:
-        return f"ΔIr {relative(found.ir, found.reference_ir)}"
+    if found.Ir:
+        return f"ΔIr {relative(found.Ir, found.reference_ir)}"
     if found.events:
         return f"ΔIr 0, score {relative(found.score, found.reference_score)}"
     return f"totals identical, {found.rows} functions not"

@@ -174,7 +174,7 @@ def test_a_function_without_cost_is_not_a_difference() -> None:
 
 def test_rows_that_moved_are_seen_where_the_totals_agree() -> None:
     found = difference(profile(f=3, g=4), [profile(f=4, g=3)], DEFAULT_MODEL)
-    assert (found.identical, found.events, found.rows, found.ir) == (False, (), 2, 0)
+    assert (found.identical, found.events, found.rows, found.Ir) == (False, (), 2, 0)
     assert [(item.name, item.low, item.high) for item in found.functions] == [("f", 3, 4), ("g", 3, 4)]
 
 
@@ -183,7 +183,7 @@ def test_the_functions_that_moved_most_come_first_and_five_are_enough() -> None:
     other = {name: 100 + place for place, name in enumerate(rows)}
     found = difference(profile(**rows), [profile(**other)], DEFAULT_MODEL)
     assert [item.name for item in found.functions] == ["f7", "f6", "f5", "f4", "f3"]
-    assert (found.rows, found.ir) == (7, sum(range(8)))
+    assert (found.rows, found.Ir) == (7, sum(range(8)))
 
 
 def test_where_instructions_held_the_misses_are_reported() -> None:
@@ -196,7 +196,7 @@ def test_where_instructions_held_the_misses_are_reported() -> None:
 
 def test_the_largest_deviation_keeps_its_sign() -> None:
     found = difference(profile(f=100), [profile(f=101), profile(f=90)], DEFAULT_MODEL)
-    assert found.ir == -10
+    assert found.Ir == -10
     assert found.relative == pytest.approx(0.1)
 
 

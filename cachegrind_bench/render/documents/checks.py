@@ -7,19 +7,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from cachegrind_bench.measure.doctor import Check
-from cachegrind_bench.measure.findings import Difference, Finding, Moved, Verdict, Verification
-from cachegrind_bench.model.described import Instructions, InstructionsMore, PointsMore, doc
-from cachegrind_bench.render.documents.document import Document, fields, optional
-
-
-class AxisDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """How the executions of an axis differ from the reference."""
-
-    Ir: Annotated[InstructionsMore, doc("largest deviation of Ir from the reference")]
-    score: Annotated[PointsMore, doc("largest deviation of the score from the reference")]
-    events: Annotated[tuple[str, ...], doc("names of the counts that moved")]
-    rows: Annotated[int, doc("number of functions whose counts moved")]
-    functions: Annotated[tuple[Moved, ...], doc("those that moved most, with the range of one event")]
+from cachegrind_bench.measure.findings import AxisDifference, Finding, Verdict, Verification
+from cachegrind_bench.model.described import Instructions, doc
+from cachegrind_bench.render.documents.document import Document, fields
 
 
 class AxisResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,12 +62,9 @@ def verification(found: Verification, conclusion: str) -> str:
 
 
 def _axis(finding: Finding) -> AxisResult:
-    def difference(found: Difference) -> AxisDifference:
-        return AxisDifference(Ir=found.ir, **fields(found, "score", "events", "rows", "functions"))
-
     return AxisResult(
         axis=finding.axis.key,
         **fields(finding.axis, "title", "change", "pinned"),
         **fields(finding, "verdict", "held", "cause", "note", "advice"),
-        difference=optional(finding.difference, difference),
+        difference=msgspec.convert(finding.difference, AxisDifference | None, from_attributes=True),
     )
