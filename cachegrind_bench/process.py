@@ -302,7 +302,7 @@ def _open_input(data: bytes | None, path: str | os.PathLike[str] | None) -> int:
     if data is None:
         return subprocess.DEVNULL
     # In memory, not a pipe: nobody has to feed it, so a program that never reads cannot block us.
-    return memory_file(data)
+    return _memory_file(data)
 
 
 def _explain(error: OSError | ValueError, program: str, cwd: str | os.PathLike[str] | None) -> MeasurementError:
@@ -322,7 +322,7 @@ def _explain(error: OSError | ValueError, program: str, cwd: str | os.PathLike[s
     return MeasurementError(f"cannot run {program!r}: {reason}")
 
 
-def memory_file(data: bytes) -> int:
+def _memory_file(data: bytes) -> int:
     """Return the descriptor of a file that has these bytes, to be read from its beginning. MeasurementError if it cannot be."""
     descriptor = -1
     try:

@@ -131,8 +131,8 @@ class GitStore(TreeStore):
 
         def plan(tip: str | None) -> tuple[Changes, int]:
             files = self._files(tip)
-            there = set(files.singles()) & found.keys()
-            for name, data in zip(there, files.contents([*there]), strict=True):
+            there = [name for name in files.singles() if name in found]
+            for name, data in zip(there, files.contents(there), strict=True) if there else ():
                 if data != found[name].data:
                     raise differs(name, self.url)
             changes = {name: record.data for name, record in found.items() if name not in there}
