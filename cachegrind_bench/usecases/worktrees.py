@@ -83,18 +83,22 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     results: Path | None = None
     numbers: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
-    def measure(self, sha: str, words: Sequence[str]) -> Result:
-        """Measure this commit as `cg-bench run` with these words does. MeasurementError if there is no result."""
-        repository = self.repository
-        with worktree(repository, sha, self.folder / "tree") as tree:
+    def measure(self, sha: str, words: Sequence[str], kept: Path | None = None) -> Result:
+        """Measure this commit as `cg-bench run` with these words does. MeasurementError if there is no result.
+
+        What it has built is in the folder `kept` then, and is there when it is measured again with the same one.
+        """
+        repository, again = self.repository, kept is not None and kept.exists()
+        with worktree(repository, sha, self.folder / "tree", kept) as tree:
             place = tree / self.within
             if not place.is_dir() or not place.resolve().is_relative_to(tree.resolve()):  # a link leads elsewhere
                 raise MeasurementError(
                     f"{sha[:12]} has no folder {self.within}", hint="start in a folder that all commits have"
                 )
-            if "--" not in words:
-                self._configure(sha, tree, place)
-            self._lay_files(tree)
+            if not again:
+                if "--" not in words:
+                    self._configure(sha, tree, place)
+                self._lay_files(tree)
             environ = self._environ(tree)
             if self.results is not None:
                 environ[RESULTS] = str(self.results)
@@ -134,13 +138,15 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         found = {CHECKOUT: str(top), WORKTREE: json.dumps(checkout), "PYTHONPATH": os.pathsep.join(paths)}
         return environ | {name: value for name, value in found.items() if value}
 
-    def side(self, name: str, sha: str, words: Sequence[str], *, limit: int = DEFAULT_LIMIT) -> Side:
+    def side(
+        self, name: str, sha: str, words: Sequence[str], *, limit: int = DEFAULT_LIMIT, kept: Path | None = None
+    ) -> Side:
         """Measure this commit, which the user calls so, in the same way, and return it as a side of a comparison.
 
         Files of the worktree, which is gone then, are those of the user's.
         """
         LOG.info(f"measuring {name}, commit {sha[:12]}")
-        data = encode(self.measure(sha, words))
+        data = encode(self.measure(sha, words, kept))
         if len(data) > limit:
             raise UsageError(f"the result of {sha[:12]} has {len(data)} bytes, and {limit} is the most")
         folders = self.folder / "tree", top_of(self.repository)
@@ -290,11 +296,14 @@ def measured_sides(request: AbRequest, repository: Repository, run: Run) -> tupl
         for file in _SIDES:
             check_writable(request.keep / file)
     with opened_worktree(repository, run, request.select) as place:
+        built = [
+            None if request.evidence is Evidence.NEVER else place.folder / f"built.{number}" for number in range(2)
+        ]
 
         def measure(*words: str) -> tuple[Side, Side]:
             before, after = (
-                place.side(name, sha, (*words, *request.words), limit=request.max_size)
-                for name, sha in zip(names, shas, strict=True)
+                place.side(name, sha, (*words, *request.words), limit=request.max_size, kept=kept)
+                for name, sha, kept in zip(names, shas, built, strict=True)
             )
             return before, after
 

@@ -68,10 +68,10 @@ def _owner(folder: Path) -> str:
 
 
 @contextmanager
-def worktree(git: Git, sha: str, path: Path) -> Generator[Path]:
+def worktree(git: Git, sha: str, path: Path, kept: Path | None = None) -> Generator[Path]:
     """Check out a commit at `path`, which must not exist, and remove it afterwards. MeasurementError if git refuses.
 
-    Nobody else may use `path` on this machine: what git has registered there is left over, whoever has made it.
+    With `kept`, all that is there in the end is moved to that folder, and is what the next one with it begins with. Nobody else may use `path` on this machine: what git has registered there is left over, whoever has made it.
     """
     listed = _register(git, path, "list", "--porcelain").decode("utf-8", "surrogateescape")
     for name, reason in _LOCKED.findall(listed):
@@ -89,13 +89,26 @@ def worktree(git: Git, sha: str, path: Path) -> Generator[Path]:
             hint = f"if that one is gone: git worktree remove --force --force {path}"
             raise MeasurementError(f"git knows {path} as a worktree of another machine", hint=hint)
     try:
-        _register(git, path, "add", "--detach", "--force", str(path), sha)
+        again = kept is not None and kept.exists()
+        _register(git, path, "add", "--detach", "--force", *(["--no-checkout"] if again else []), str(path), sha)
         # Nobody's `git worktree prune` takes it for forgotten; and whoever finds it later knows whether we are alive.
         _register(git, path, "lock", "--reason", f"cg-bench {_process(os.getpid())}", str(path))
+        if kept is not None and again:
+            _take_back(git, kept, path)
         yield path
+        if kept is not None:
+            path.rename(kept)
     finally:
         with uninterrupted():
             _remove(git, path)
+
+
+def _take_back(git: Git, kept: Path, path: Path) -> None:
+    """Move what was kept of a worktree into one of the same commit that has no files yet; all files keep their dates."""
+    (path / ".git").replace(kept / ".git")
+    path.rmdir()
+    kept.rename(path)
+    replace(git, cwd=path).text("reset", "--quiet", timeout=_TIMEOUT_S)
 
 
 def _register(git: Git, path: Path, *words: str) -> bytes:

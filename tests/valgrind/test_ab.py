@@ -75,6 +75,22 @@ def test_what_is_not_committed_is_compared_with_a_commit_and_nothing_here_is_tou
     assert repository.git("worktree", "list").count("\n") == 0
 
 
+def test_what_a_commit_has_built_is_there_when_its_calls_are_recorded(repository: Repository, tmp_path: Path) -> None:
+    suite = repository.path / "bench" / "cg-bench.toml"
+    build = f"test source.sh -ot built.sh || {{ cp source.sh built.sh; git status --porcelain >> {tmp_path}/built; echo built >> {tmp_path}/built; }}"
+    suite.write_text(SUITE.replace("cp source.sh built.sh", build))
+    (repository.path / ".gitignore").write_text("built.sh\n")
+    repository.git("add", ".")
+    repository.commit("builds only what has changed")
+    (repository.path / "bench" / "source.sh").write_text("for i in 1 2 3 4 5 6 7 8 9; do echo one; done\n")
+    code, out, err = ab(repository, "main", "--format", "json")
+    assert code == 1, err
+    assert "again, with calls: changed" in err
+    assert json.loads(out)["benchmarks"][0]["calls"]
+    assert (tmp_path / "built").read_text() == "built\n" * 2
+    assert not list(Path("/tmp").glob("cg-bench.*/built.*"))
+
+
 def test_two_commits_and_one_command_compare_without_any_noise(repository: Repository) -> None:
     repository.commit("nothing changed")
     code, out, err = ab(
