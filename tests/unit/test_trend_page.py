@@ -332,6 +332,16 @@ def test_the_script_gets_the_numbers_of_every_reading() -> None:
     assert len(found["shas"]) == len(found["subjects"]) == len(unpacked(found["minutes"])) == 40
 
 
+def test_where_no_caches_were_simulated_their_hits_are_left_out() -> None:
+    report = trending.small()
+    row, *rest = report.rows
+    assert read(html.page(report))["rows"][0]["caches"]
+    readings = tuple(replace(item, counts=item.counts.without_caches()) for item in row.readings)
+    text = html.page(replace(report, rows=(replace(row, readings=readings), *rest)))
+    assert not read(text)["rows"][0]["caches"]
+    assert '<td class="n">–<td class="n">–</tr>' in text
+
+
 # --- Drawing -------------------------------------------------------------------------------------------------------------
 
 

@@ -173,7 +173,10 @@ def _figures(row: Row, view: Trend) -> list[tuple[str, ...]]:
         (
             words.day(view.noted.get(reading.sha)),
             words.sha(reading.sha),
-            *(grouped(data.amount(reading, name)) for name in data.QUANTITIES),
+            *(
+                grouped(data.amount(reading, name)) if name in {"value", "ir"} or reading.counts.with_caches else "–"
+                for name in data.QUANTITIES
+            ),
         )
         for reading in (row.readings[place] for place in chosen)
     ]

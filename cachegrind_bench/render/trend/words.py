@@ -341,11 +341,9 @@ def _moved(found: Finding, row: Row) -> str:
     before, after = next(pairs, (None, None)) if found.is_step else (None, None)
     if before is None or after is None:
         return ""
-    counts = {
-        "Ir": (before.Ir, after.Ir),
-        "LL hits": (before.ll_hits, after.ll_hits),
-        "RAM hits": (before.ram_hits, after.ram_hits),
-    }
+    counts = {"Ir": (before.Ir, after.Ir)}
+    if before.with_caches and after.with_caches:
+        counts |= {"LL hits": (before.ll_hits, after.ll_hits), "RAM hits": (before.ram_hits, after.ram_hits)}
     return ", ".join(f"{what} {_of_counts(*both)}" for what, both in counts.items())
 
 

@@ -32,8 +32,8 @@
     numbers.l1 = numbers.value.map((value, place) => (value - two * numbers.ll[place] - three * numbers.ram[place]) / one);
     return chart.numbers = numbers;
   }
-  const quantities = ({ named, weights }) => [["value", named], ["ir", "Ir"], ["l1", "L1 hits"], ["ll", "LL hits"], ["ram", "RAM hits"]]
-    .filter(([name]) => name === "ir" ? named !== "Instructions" : name !== "l1" || weights);
+  const quantities = ({ named, weights, caches }) => [["value", named], ["ir", "Ir"], ["l1", "L1 hits"], ["ll", "LL hits"], ["ram", "RAM hits"]]
+    .filter(([name]) => name === "value" || (name === "ir" ? named !== "Instructions" : caches && (name !== "l1" || weights)));
   const grouped = (number) => number.toLocaleString("en-US");
   const moment = (index) => new Date(minutes[index] * 60000).toISOString().slice(0, 16).replace("T", " ") + " UTC";
   const day = (index) => moment(index).slice(0, 10);
