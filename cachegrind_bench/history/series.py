@@ -12,7 +12,7 @@ from functools import cached_property
 import msgspec
 
 from cachegrind_bench.history.growth import growth_series
-from cachegrind_bench.history.values import LeftOut, Reading, Series
+from cachegrind_bench.history.values import Differing, LeftOut, Reading, Series
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
 from cachegrind_bench.model.result import Commit, CommitNote, Point, Snapshot
 
@@ -46,7 +46,7 @@ def series_set(
     readings = defaultdict[str, dict[tuple[int, str], tuple[Snapshot, Point]]](dict)
     # Whether a benchmark went well at this place, on the machine of this key.
     well: dict[tuple[str, int, str], bool] = {}
-    differing: set[tuple[str, str]] = set()
+    differing = set[Differing]()
     for index, run in on_line:
         for point in run.points:
             machine = point.id, index, run.env_key
@@ -55,7 +55,7 @@ def series_set(
                 continue
             earlier = readings[point.id].get((index, point.key))
             if earlier is not None and earlier[1].counts != point.counts:
-                differing.add((point.id, commits[index].sha))
+                differing.add(Differing(benchmark=point.id, sha=commits[index].sha))
             readings[point.id][index, point.key] = run, point
     failed = {name: set[int]() for name, _, _ in sorted(well)}
     for (name, index, _), is_well in well.items():

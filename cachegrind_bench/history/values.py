@@ -244,23 +244,34 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     compared: Annotated[bool, doc("whether there was a previous report: new is what it lacks")]
 
 
+class Differing(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """Repeated runs of one commit that do not agree."""
+
+    benchmark: Annotated[str, doc("name of the benchmark")]
+    sha: Annotated[str, doc("id of the commit")]
+
+
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """How many runs are in no series, and why; `differing` names benchmark and commit whose repeats do not agree."""
+    """How many runs are in no series, and why."""
 
     dirty: int = 0
     elsewhere: int = 0
     without_commit: int = 0
-    differing: tuple[tuple[str, str], ...] = ()
+    differing: tuple[Differing, ...] = ()
 
 
-class Health(LeftOut, frozen=True, kw_only=True):
-    """What weakens the report: the names of benchmarks, and runs that are in no series."""
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """What weakens the report."""
 
-    failing: tuple[str, ...]
-    failed_before: tuple[str, ...]
-    missing: tuple[str, ...]
-    retired: tuple[str, ...]
-    unstable: tuple[str, ...]
+    failing: Annotated[tuple[str, ...], doc("benchmarks that fail now")]
+    failed_before: Annotated[tuple[str, ...], doc("benchmarks that failed at earlier commits")]
+    missing: Annotated[tuple[str, ...], doc("benchmarks that the newest measured commit lacks")]
+    retired: Annotated[tuple[str, ...], doc("benchmarks that have not been run for long")]
+    unstable: Annotated[tuple[str, ...], doc("benchmarks whose readings go up and down")]
+    dirty: Annotated[int, doc("runs left out, as tracked files differed from the commit")]
+    elsewhere: Annotated[int, doc("runs left out, as their commit is not on this branch")]
+    without_commit: Annotated[int, doc("runs left out, as they have no commit")]
+    differing: Annotated[tuple[Differing, ...], doc("repeated runs that do not agree")]
 
 
 class Trend(msgspec.Struct, frozen=True, kw_only=True):

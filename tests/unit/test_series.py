@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.history.baseline import choose, of_commit
 from cachegrind_bench.history.series import series_set
-from cachegrind_bench.history.values import LeftOut
+from cachegrind_bench.history.values import Differing, LeftOut
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Commit, CommitNote, Point, Score, Snapshot, Status
 from cachegrind_bench.store.reading import snapshot
@@ -84,7 +84,7 @@ def test_of_several_runs_of_a_commit_the_last_counts_whatever_the_order() -> Non
     for runs in ([old, new], [new, old]):
         found = series_set(runs, line(1))
         assert values(found) == {"a": [(0, 2)]}
-        assert found.left_out.differing == (("a", sha(0)),)
+        assert found.left_out.differing == (Differing(benchmark="a", sha=sha(0)),)
 
 
 def test_repeats_that_agree_or_have_another_key_do_not_differ() -> None:

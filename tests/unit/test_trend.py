@@ -17,7 +17,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import parse_accepted
 from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.trend import window
-from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.history.values import Differing, Kind, State
 from cachegrind_bench.model.result import CommitNote, Release
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.render.documents import trends
@@ -134,7 +134,7 @@ def test_health_names_what_fails_what_is_missing_and_what_is_unstable() -> None:
     assert health.missing == ("unicode/upper",)
     assert health.unstable == ("threads",)
     assert (health.dirty, health.elsewhere, health.without_commit) == (3, 2, 1)
-    assert health.differing == (("threads", sha(9)),)
+    assert health.differing == (Differing(benchmark="threads", sha=sha(9)),)
 
 
 def test_a_benchmark_that_never_succeeded_is_failing() -> None:

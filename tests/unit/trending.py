@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.history.series import SeriesSet
 from cachegrind_bench.history.trend import trend
-from cachegrind_bench.history.values import Finding, Kind, LeftOut, Provenance, Reading, Series, State
+from cachegrind_bench.history.values import Differing, Finding, Kind, LeftOut, Provenance, Reading, Series, State
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, Counts
 from cachegrind_bench.model.result import CommitNote, Release
 
@@ -185,6 +185,6 @@ def arranged(
     line: Sequence[CommitNote] | None = None,
 ) -> Trend:
     """A report on these series over a line of so many commits."""
-    left_out = LeftOut(dirty=3, elsewhere=2, without_commit=1, differing=(("threads", sha(9)),))
+    left_out = LeftOut(dirty=3, elsewhere=2, without_commit=1, differing=(Differing(benchmark="threads", sha=sha(9)),))
     everything = SeriesSet(line=tuple(line or notes(length)), series=tuple(found), left_out=left_out)
     return trend(everything, findings, provenance, releases=releases, first=first)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from cachegrind_bench.history.values import Against, Finding, Headline, Reading, Row, Trend
+from cachegrind_bench.history.values import Against, Finding, Headline, Health, Reading, Row, Trend
 from cachegrind_bench.model.described import Ppm, PpmMore, doc
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.render.documents.document import Document, fields, optional
@@ -63,27 +63,6 @@ class BenchmarkTrend(msgspec.Struct, frozen=True, kw_only=True):
     release: Annotated[Earlier | None, doc("reading of the last release")]
 
 
-class Differing(msgspec.Struct, frozen=True, kw_only=True):
-    """Repeated runs of one commit that do not agree."""
-
-    benchmark: Annotated[str, doc("name of the benchmark")]
-    sha: Annotated[str, doc("id of the commit")]
-
-
-class ReportHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What weakens the report."""
-
-    failing: Annotated[tuple[str, ...], doc("benchmarks that fail now")]
-    failed_before: Annotated[tuple[str, ...], doc("benchmarks that failed at earlier commits")]
-    missing: Annotated[tuple[str, ...], doc("benchmarks that the newest measured commit lacks")]
-    retired: Annotated[tuple[str, ...], doc("benchmarks that have not been run for long")]
-    unstable: Annotated[tuple[str, ...], doc("benchmarks whose readings go up and down")]
-    dirty: Annotated[int, doc("runs left out, as tracked files differed from the commit")]
-    elsewhere: Annotated[int, doc("runs left out, as their commit is not on this branch")]
-    without_commit: Annotated[int, doc("runs left out, as they have no commit")]
-    differing: Annotated[tuple[Differing, ...], doc("repeated runs that do not agree")]
-
-
 class TrendReport(Document, frozen=True, kw_only=True):
     """`trend --json`: how costs have developed."""
 
@@ -98,18 +77,16 @@ class TrendReport(Document, frozen=True, kw_only=True):
     headline: Annotated[Headline, doc("number of findings of each sort")]
     benchmarks: Annotated[tuple[BenchmarkTrend, ...], doc("all benchmarks, the largest impact first")]
     findings: Annotated[tuple[Finding, ...], doc("all findings, sorted by state")]
-    health: Annotated[ReportHealth, doc("what weakens the report")]
+    health: Annotated[Health, doc("what weakens the report")]
 
 
 def trend(view: Trend) -> str:
     """Return the trend report, also for the next report, which reads its findings."""
     made, commits = view.provenance, view.commits
-    health: dict[str, Any] = fields(view.health, *ReportHealth.__struct_fields__)
-    health["differing"] = tuple(Differing(benchmark=name, sha=sha) for name, sha in view.health.differing)
     return TrendReport(
         **fields(made, "title", "created_at", "store", "branch"),
         tool=ReportTool(version=made.tool_version),
-        **fields(view, "release", "headline", "findings"),
+        **fields(view, "release", "headline", "findings", "health"),
         window=Window(
             commits=len(commits),
             measured=view.measured,
@@ -117,7 +94,6 @@ def trend(view: Trend) -> str:
             last=commits[-1].sha if commits else None,
         ),
         benchmarks=tuple(map(_row, view.rows)),
-        health=ReportHealth(**health),
     ).text()
 
 

@@ -243,7 +243,7 @@ def health(found: Health) -> list[str]:
         ("Missing", found.missing),
         ("No longer measured", found.retired),
         ("Unstable", found.unstable),
-        ("Repeats differ", [f"{name} at {sha[:12]}" for name, sha in found.differing]),
+        ("Repeats differ", [f"{item.benchmark} at {item.sha[:12]}" for item in found.differing]),
     )
     lines = [f"{title}: {some(list(map(name, these)), _MOST_NAMES)}" for title, these in names if these]
     runs = ", ".join(f"{counted(number, 'run')} {what}" for number, what in left_out if number)
