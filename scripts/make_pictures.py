@@ -1,7 +1,8 @@
 """Make the pictures of the README from real runs: `python scripts/make_pictures.py`, wherever the reports have changed their looks.
 
 docs/images/terminal.svg is a session at a terminal of 100 columns. docs/images/comment.png is the comment that the action writes in
-a pull request, at 780 pixels, as a GitHub-like page in Chromium. Needs gcc, Chromium, and fonts with emoji.
+a pull request, at 780 pixels, as a GitHub-like page in Chromium. docs/images/trend.png and comparison.png are the tops of the two
+pages. Needs gcc, Chromium, and fonts with emoji. With names, only these are made: session, comment, trend, comparison.
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import termios
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
+from playwright.sync_api import sync_playwright
 from rich.console import Console
 from rich.text import Text
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
-COLUMNS, PIXELS = 100, 780
+COLUMNS, PIXELS, PAGE_PIXELS = 100, 780, 1160
 
 WORDS = """text = [f"word{i * 7919 % 503}" for i in range(3000)]
 seen = set()
@@ -83,6 +87,45 @@ blockquote { margin: 0 0 16px; padding: 0 1em; border-left: 4px solid #d1d9e0; c
 <script>document.title = document.documentElement.scrollHeight</script>"""
 
 
+# A program whose work is set by three numbers, and the commits that change these: the day of each, what it says, and the numbers.
+STAGES = r"""#include <stdio.h>
+#include <string.h>
+#include "sizes.h"
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    volatile int left = !strcmp(what, "parse[large]") ? PARSE : !strcmp(what, "render") ? RENDER : PACK;
+    while (left > 0) left--;
+    puts(what);
+}
+"""
+STEPS = {
+    0: ("Parse, render and pack", "parse", 200_000),
+    11: ("Check every header twice", "parse", 206_000),
+    26: ("Resolve links while rendering", "render", 262_500),
+    36: ("Render tables without a copy", "render", 253_000),
+    59: ("Accept comments in lists", "parse", 209_500),
+}
+DAYS, SLOWLY = 60, 20  # from that day on, each fourth commit makes packing a little dearer
+
+COUNT = """import sys
+
+
+def is_known(word, known):
+    return word in known
+
+
+def count(text):
+    known = set()
+    for word in text:
+        if not is_known(word, known):
+            known.add(word)
+    return len(known)
+
+
+print(count([f"word{i * 7919 % 503}" for i in range(1500)]), file=sys.stderr)
+"""
+
+
 def called(*words: str, cwd: Path, **variables: str) -> str:
     """Return what a command prints; it may end with a verdict, but not with an error."""
     environ = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"} | variables
@@ -119,17 +162,73 @@ def session(folder: Path) -> None:
     (IMAGES / "terminal.svg").write_text(re.sub(" +$", "", console.export_svg(title="cg-bench"), flags=re.MULTILINE))
 
 
+def committed(folder: Path, message: str, date: str = "") -> str:
+    """Commit all that is in the folder, and return the commit."""
+    git = ["git", "-c", "user.name=Mira", "-c", "user.email=mira@example.org", "-c", "commit.gpgSign=false"]
+    dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {}
+    called(*git, "init", "--quiet", "--initial-branch=main", cwd=folder)
+    called(*git, "add", ".", cwd=folder)
+    called(*git, "commit", "--quiet", "--message", message, cwd=folder, **dates)
+    return called("git", "rev-parse", "HEAD", cwd=folder).strip()
+
+
+def drawn(page: Path, name: str, height: int) -> None:
+    """Draw the top of a page of ours once its script is done."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        shown = browser.new_page(viewport={"width": PAGE_PIXELS, "height": height})
+        shown.goto(page.as_uri())
+        shown.wait_for_timeout(1000)
+        shown.screenshot(path=IMAGES / name)
+        browser.close()
+
+
+def trend(folder: Path) -> None:
+    """Measure the commits of two months, and draw the report."""
+    place = folder / "demo"
+    place.mkdir()
+    (place / "stages.c").write_text(STAGES)
+    (place / ".gitignore").write_text("stages\n")
+    table = '[[benchmark]]\nid = "{0}"\ncommand = ["./stages", "{0}"]\nsetup = "cc -O2 -g -o stages stages.c"\n'
+    (place / "cg-bench.toml").write_text("".join(map(table.format, ("parse[large]", "render", "pack"))))
+    sizes = {"parse": 200_000, "render": 250_000, "pack": 150_000}
+    for day in range(DAYS):
+        message, name, size = STEPS.get(day, (f"Tidy up ({day})", "pack", sizes["pack"]))
+        sizes[name] = size + 150 * (name == "pack" and day >= SLOWLY and day % 4 == 0)
+        (place / "sizes.h").write_text("".join(f"#define {key.upper()} {value}\n" for key, value in sizes.items()))
+        (place / "NEWS").write_text(f"{day}\n")
+        date = (datetime(2026, 7, 12, 9, tzinfo=UTC) + timedelta(days=day)).isoformat()
+        committed(place, message, date)
+        if day == DAYS - 20:
+            called("git", "tag", "v1.4", cwd=place)
+        called("cg-bench", "run", "-q", "--save", cwd=place)
+    called("cg-bench", "trend", "--html", str(folder / "trend.html"), cwd=place)
+    drawn(folder / "trend.html", "trend.png", 1180)
+
+
+def comparison(folder: Path) -> None:
+    """Compare two commits of a Python program, and draw the page."""
+    (folder / ".gitignore").write_text("*.json\n*.html\n")
+    python = next(filter(None, map(shutil.which, ("python3.13", "python3.12"))), None)
+    if python is None:
+        raise SystemExit("comparison.png needs Python 3.12 or 3.13, whose functions can be named")
+    command = ("--id", "words", "--", python, "words.py")
+    for name, text in (("base", COUNT), ("candidate", COUNT.replace("set()", "[]").replace(".add", ".append"))):
+        (folder / "words.py").write_text(text)
+        committed(folder, name)
+        recorded = ("--call-tree", "--python-profile", "--python-optional")
+        called("cg-bench", "run", "-q", *recorded, "-o", f"{name}.json", *command, cwd=folder)
+    called("cg-bench", "diff", "base.json", "candidate.json", "--html", str(folder / "page.html"), cwd=folder)
+    drawn(folder / "page.html", "comparison.png", 1420)
+
+
 def comment(folder: Path) -> None:
     """Measure two commits as the action does in a pull request, and draw its report."""
     (folder / "cg-bench.toml").write_text("".join(map(TABLE.format, ("count", "hash", "length", "sort"))))
-    git = ["git", "-c", "user.name=Mira", "-c", "user.email=mira@example.org", "-c", "commit.gpgSign=false"]
-    called(*git, "init", "--quiet", "--initial-branch=main", cwd=folder)
     shas = list[str]()
     for slot, message in (("hash(word) % SLOTS", "Words"), ("hash(word) % 2048", "Fewer slots")):
         (folder / "words.c").write_text(TEXT % slot)
-        called(*git, "add", ".", cwd=folder)
-        called(*git, "commit", "--quiet", "--message", message, cwd=folder)
-        shas.append(called("git", "rev-parse", "HEAD", cwd=folder).strip())
+        shas.append(committed(folder, message))
     base, head = shas
     pull: dict[str, Any] = {"number": 7, "head": {"sha": head, "repo": {"full_name": "mira/words"}}}
     payload = {"pull_request": pull | {"base": {"ref": "main", "sha": base}}, "repository": {"default_branch": "main"}}
@@ -165,6 +264,8 @@ def comment(folder: Path) -> None:
         called(*chromium, f"--window-size={PIXELS},{height}", f"--screenshot={target}", page.as_uri(), cwd=place)
 
 
-for draw in (session, comment):
+for draw in (session, comment, trend, comparison):
+    if sys.argv[1:] and draw.__name__ not in sys.argv[1:]:
+        continue
     with tempfile.TemporaryDirectory() as name:
         draw(Path(name))
