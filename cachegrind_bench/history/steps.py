@@ -83,9 +83,11 @@ def find_steps(values: Sequence[int], least: int) -> tuple[Step, ...]:
     shares = logarithms(values)
     starts = _without_spikes(values, list(partition(shares, penalty(shares, least))))
     starts = _worth(values, starts, least)
+    # The newest reading may be a level, unless the step before would not matter without it.
     last = len(values) - 1
-    if last > starts[-1] and _matters(values, (starts[-1], last, last + 1), least):
-        starts.append(last)
+    more = [*starts, last]
+    if last > starts[-1] and _worth(values, more, least) == more:
+        starts = more
     return tuple(
         Step(at=at, before=before, after=after, confirmed=1 < at < last)
         for first, at, end in zip(starts, starts[1:], [*starts[2:], len(values)], strict=False)

@@ -66,6 +66,7 @@ def test_steps_do_not_depend_on_the_unit(values: list[int], unit: int) -> None:
 
 
 @given(ROWS)
+@example([1000, 1001, 1003, 1001, 1010, 1010, 1000, 1003, 1010])
 def test_steps_are_in_order_and_matter(values: list[int]) -> None:
     steps = find_steps(values, LEAST)
     places = [step.at for step in steps]
