@@ -180,7 +180,10 @@ def _run_command(options: dict[str, Any]) -> tuple[Result, int]:
     program = request.command[0]
     is_missing = os.sep in program and not os.path.lexists(request.cwd / program)
     plan = prepared_plan(request) if is_missing else plan_of(request)
-    gates, by_region = _gates(), plan.collect.scope is Scope.REGIONS  # whose ids are known when they have been entered
+    gates, by_region = (
+        _gates(request),
+        plan.collect.scope is Scope.REGIONS,
+    )  # whose ids are known when they have been entered
     if gates.needs_calls(plan.benchmark_id) or (by_region and gates.counts_allocations):
         plan = replace(plan, call_tree=True)
     whole, regions = plan.benchmark_id, f"{plan.benchmark_id}::"
@@ -229,7 +232,7 @@ def _run_suite(options: dict[str, Any]) -> tuple[Result, int]:
     found = suite_of(each, options["harness"])
     saved = Baselines.find(found.root)
     selection = selected(found.benchmarks, struct_of(SelectRequest, options), saved.store)
-    gates, ids = _gates(selection.specs), {spec.id for spec in selection.specs}
+    gates, ids = _gates(each, selection.specs), {spec.id for spec in selection.specs}
     targets = _targets(each, options, saved, ids.__contains__ if selection.partial else None)
     with suppress(UsageError):  # only to remember how long each takes
         make_store(saved.store)
@@ -265,13 +268,19 @@ def _run_suite(options: dict[str, Any]) -> tuple[Result, int]:
     return run.result, code
 
 
-def _gates(specs: Sequence[BenchmarkSpec] = ()) -> Gates:
-    """Return what the configuration limits, and where it limits allocations, for which calls are to be recorded."""
+def _gates(request: MeasureRequest, specs: Sequence[BenchmarkSpec] = ()) -> Gates:
+    """Return what the configuration limits, and where it limits allocations, for which calls are to be recorded.
+
+    UsageError for a limit of what is not measured.
+    """
     from cachegrind_bench.cli.options import configured_texts
     from cachegrind_bench.usecases.comparison import GateOptions
 
     held = configured_texts("threshold_allocations")
-    return GateOptions(limit=configured_texts("limit"), threshold_allocations=held).gates(specs)
+    gates = GateOptions(limit=configured_texts("limit"), threshold_allocations=held).gates(specs)
+    for limit in gates.limits:
+        limit.check(with_caches=request.geometry.simulated)
+    return gates
 
 
 def remarks_on_limits(result: Result, gates: Gates) -> Iterator[str]:

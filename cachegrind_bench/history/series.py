@@ -13,7 +13,7 @@ import msgspec
 
 from cachegrind_bench.history.growth import growth_series
 from cachegrind_bench.history.values import Differing, LeftOut, Reading, Series
-from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel
 from cachegrind_bench.model.result import Commit, CommitNote, Point, Snapshot
 
 
@@ -72,6 +72,12 @@ def series_set(
     return SeriesSet(line=commits, series=tuple(found), left_out=left_out)
 
 
+def _is_only_ir(point: Point) -> bool:
+    """Return whether no caches were simulated when this was measured."""
+    is_ir = point.score is not None and point.score.model == IR_MODEL.name
+    return is_ir and point.counts is not None and not point.counts.with_caches
+
+
 def _series(
     name: str,
     at: Mapping[tuple[int, str], tuple[Snapshot, Point]],
@@ -93,7 +99,8 @@ def _series(
             taken_over=point.taken_over is True,
         )
         for (index, _), (run, point) in sorted(at.items(), key=lambda item: item[0])
-        if point.counts is not None
+        # A score of caches is not known where none were simulated.
+        if point.counts is not None and (weights == IR_MODEL or not _is_only_ir(point))
     ]
     return Series(id=name, model=weights.name, readings=tuple(readings), failed=tuple(sorted(failed)))
 

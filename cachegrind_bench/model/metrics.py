@@ -49,6 +49,10 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Return the counts by event name, in the order of `EVENTS`."""
         return dict(zip(EVENTS, self.as_tuple(), strict=True))
 
+    def counted(self) -> dict[str, int]:
+        """Return by event name what was counted: Ir alone where no caches were simulated."""
+        return self.as_dict() if self.with_caches else {"Ir": self.Ir}
+
     @classmethod
     def of(cls, values: Sequence[int]) -> Counts:
         """Build from nine values in the order of `EVENTS`."""

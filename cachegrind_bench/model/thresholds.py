@@ -58,6 +58,14 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether it bounds this benchmark."""
         return benchmark_id == self.pattern or (not self.own and matches(benchmark_id, self.pattern))
 
+    def check(self, *, with_caches: bool) -> None:
+        """UsageError if it is about what only simulated caches tell, where none are."""
+        if not with_caches and self.name not in {"Ir", "score", ALLOCATIONS}:
+            raise UsageError(
+                f"the limit of {self.name} for {self.pattern!r} needs simulated caches, and --model ir has none",
+                hint="limit Ir, or measure under another model",
+            )
+
     def measured(self, counts: Counts, model: CostModel, allocations: int | None = None) -> int | None:
         """Return the number that the limit is about; None for allocations that are not known.
 
@@ -67,11 +75,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
             return allocations
         if self.name == "score":
             return model.score(counts)
-        if counts.Ir and not counts.with_caches and self.name != "Ir":
-            raise UsageError(
-                f"the limit of {self.name} needs simulated caches, and --model ir counts instructions only",
-                hint="limit Ir, or measure under another model",
-            )
+        if counts.Ir and not counts.with_caches:
+            self.check(with_caches=False)
         value: int = getattr(counts, _HITS.get(self.name, self.name))
         return value
 

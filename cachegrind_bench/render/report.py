@@ -91,9 +91,7 @@ def shown(
     result: Result, benchmark: Benchmark, *, top: int, sort: str, root: str = "", model: TimeModel | None = None
 ) -> Report:
     """Return the long report: totals, the time by a model, every event, what functions and lines cost, the seal; files below `root` relative to it."""
-    counts = benchmark.counts.as_dict() if benchmark.counts is not None else {}
-    if benchmark.counts is not None and not benchmark.counts.with_caches:
-        counts = {"Ir": benchmark.counts.Ir}
+    counts = benchmark.counts.counted() if benchmark.counts is not None else {}
     counts |= asdict(benchmark.branches) if benchmark.branches is not None else {}
     events = tuple((name, grouped(value)) for name, value in counts.items())
     seal = tuple((name, part.state.value, part.why or "") for name, part in sorted(benchmark.seal.items()))

@@ -74,7 +74,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
         while True:
             try:
                 with git_errors():
-                    return self._tip()
+                    return self._tips()[0]
             except AgainError as error:
                 attempts.failed(error)
 
@@ -90,15 +90,15 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
         while True:
             try:
                 with git_errors():
-                    tip = self._tip()
-                    if (
-                        made and tip and self.branch.is_ancestor(made[0], tip)
-                    ):  # the connection broke after it had worked
+                    tip, there = self._tips()
+                    # The connection may have broken after it had worked.
+                    if made and there and self.branch.is_ancestor(made[0], there):
                         return made[1]
                     changes, result = plan(tip)
-                    if not changes:
+                    if not changes and tip == there:
                         return result
-                    made = self.objects.commit(tip, changes, message), result
+                    # Without changes, what is only here is pushed.
+                    made = tip if tip and not changes else self.objects.commit(tip, changes, message), result
                     if self.remote is None:
                         self.branch.move(made[0], tip)
                     else:
@@ -107,15 +107,16 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
             except AgainError as error:
                 attempts.failed(error)
 
-    def _tip(self) -> str | None:
+    def _tips(self) -> tuple[str | None, str | None]:
+        """Return the commit the branch ends with, and the one where it counts, which may lack what is only here."""
         here = self.branch.tip()
         if self.remote is None:
-            return here
+            return here, here
         there = self.branch.fetch(self.remote)
         if here is None or there is None or self.branch.is_ancestor(here, there):
-            return there or here
+            return there or here, there
         if self.branch.is_ancestor(there, here):
-            return here
+            return here, there
         name, old = (shlex.quote(name) for name in (self.branch.name, f"{self.branch.name}-old"))
         raise StoreError(
             f"the branch {self.branch.name} here and that of {self.remote} went apart",

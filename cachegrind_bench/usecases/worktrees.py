@@ -9,7 +9,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -86,7 +86,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     def measure(self, sha: str, words: Sequence[str], kept: Path | None = None) -> Result:
         """Measure this commit as `cg-bench run` with these words does. MeasurementError if there is no result.
 
-        What it has built is in the folder `kept` then, and is there when it is measured again with the same one.
+        Its files are in the folder `kept` then, with all that was built, and are used again if they are there before.
         """
         repository, again = self.repository, kept is not None and kept.exists()
         with worktree(repository, sha, self.folder / "tree", kept) as tree:
@@ -300,21 +300,30 @@ def measured_sides(request: AbRequest, repository: Repository, run: Run) -> tupl
             None if request.evidence is Evidence.NEVER else place.folder / f"built.{number}" for number in range(2)
         ]
 
-        def measure(*words: str) -> tuple[Side, Side]:
+        def measure(folders: Sequence[Path | None], *words: str) -> tuple[Side, Side]:
             before, after = (
                 place.side(name, sha, (*words, *request.words), limit=request.max_size, kept=kept)
-                for name, sha, kept in zip(names, shas, built, strict=True)
+                for name, sha, kept in zip(names, shas, folders, strict=True)
             )
             return before, after
 
-        sides = measure(*request.choosing, *(["--call-tree"] if request.gates.counts_allocations else []))
+        def recorded(*words: str) -> tuple[Side, Side]:
+            """Measure in what was built, and anew where that fails: some set-ups work once."""
+            with suppress(MeasurementError):
+                before, after = measure(built, *words)
+                if not (before.file.result.failed or after.file.result.failed):
+                    return before, after
+            return measure([None, None], *words)
+
+        calls = ["--call-tree"] if request.gates.counts_allocations else []
+        sides = measure(built, *request.choosing, *calls)
         _keep(request, sides, repository)
         ids = request.evidence.wants(sides[0].file.result, sides[1].file.result, request.gates)
         if ids:
             LOG.info(f"again, with calls: {some(ids, _SHOWN)}")
             chosen = [] if "--" in request.words else [word for name in ids for word in ("--benchmark", name)]
             try:
-                before, after = map(with_evidence, sides, measure(*WORDS, *chosen))
+                before, after = map(with_evidence, sides, recorded(*WORDS, *chosen))
             except MeasurementError as error:
                 LOG.warning(f"{some(ids, _SHOWN)}: calls could not be recorded: {_with_hint(error)}")
             else:

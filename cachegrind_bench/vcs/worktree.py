@@ -71,7 +71,9 @@ def _owner(folder: Path) -> str:
 def worktree(git: Git, sha: str, path: Path, kept: Path | None = None) -> Generator[Path]:
     """Check out a commit at `path`, which must not exist, and remove it afterwards. MeasurementError if git refuses.
 
-    With `kept`, all that is there in the end is moved to that folder, and is what the next one with it begins with. Nobody else may use `path` on this machine: what git has registered there is left over, whoever has made it.
+    With `kept`, all files are moved to that folder in the end, and from there if they are in it before.
+
+    Nobody else may use `path` on this machine: what git has registered there is left over, whoever has made it.
     """
     listed = _register(git, path, "list", "--porcelain").decode("utf-8", "surrogateescape")
     for name, reason in _LOCKED.findall(listed):

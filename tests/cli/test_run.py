@@ -474,6 +474,15 @@ def test_what_of_git_is_waited_for_and_not_known_stays_on_a_terminal(
     assert "cg-bench: the commit is not known: git status took more than 60 s\n" in told.err
 
 
+def test_a_limit_of_what_is_not_simulated_is_refused_before_anything_is_measured(
+    replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
+    Path("cg-bench.toml").write_text('model = "ir"\nlimit = "RAM=5"\n')
+    told = cg_bench("run", "--", "/bin/true")
+    assert (told.code, replay.executed) == (2, [])
+    assert "the limit of RAM for '*' needs simulated caches" in told.err
+
+
 def test_caches_are_not_chosen_where_none_are_simulated(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     del replay
     told = cg_bench("run", "--model", "ir", "--LL", "65536,4,64", "--", "/bin/true")

@@ -318,7 +318,7 @@ def test_a_branch_that_is_checked_out_is_left_alone(tmp_path: Path) -> None:
     assert store.names() == NAMES[:1]
 
 
-def test_what_was_stored_before_there_was_a_remote_is_pushed_with_the_next_run(tmp_path: Path) -> None:
+def test_what_was_stored_before_there_was_a_remote_is_pushed_with_the_next_run_also_an_old_one(tmp_path: Path) -> None:
     place = Place(tmp_path, "local")
     store = place.store()
     store.add(RECORDS[:3])
@@ -328,6 +328,8 @@ def test_what_was_stored_before_there_was_a_remote_is_pushed_with_the_next_run(t
     other = place.store(place.clone("b"))
     assert store.names() == NAMES[:3]
     assert other.names() == []
+    assert store.add(RECORDS[:1]) == 0
+    assert other.names() == NAMES[:3]
     assert store.add([RECORDS[5]]) == 1
     assert other.names() == [*NAMES[:3], NAMES[5]]
     assert other.remove(NAMES[:1]) == 1

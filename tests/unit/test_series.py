@@ -107,6 +107,16 @@ def test_values_are_scores_under_one_model_the_newest_unless_another_is_asked_fo
     assert {reading.value for reading in found.readings} == {CostModel.parse("l1+5ll+30ram").score(counts(1000))}
 
 
+def test_readings_without_caches_have_no_score_of_caches() -> None:
+    only_ir = point(1200, model="ir")
+    assert only_ir.counts is not None
+    runs = [run(0, point(1000)), run(1, replace(only_ir, counts=only_ir.counts.without_caches()))]
+    (found,) = series_set(runs, line(2)).series
+    assert [reading.index for reading in found.readings] == [0, 1]
+    (found,) = series_set(runs, line(2), model=CostModel.parse("l1+5ll+30ram")).series
+    assert [reading.index for reading in found.readings] == [0]
+
+
 def test_without_a_repository_commits_are_in_the_order_of_their_times() -> None:
     found = series_set([run(3, point(3)), run(1, point(1)), run(1, point(1), uid="v")])
     assert [note.sha for note in found.line] == [sha(1), sha(3)]

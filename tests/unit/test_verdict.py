@@ -257,5 +257,5 @@ def test_results_without_caches_are_compared_by_ir_with_those_that_have_them() -
 
 def test_a_limit_of_what_only_caches_tell_is_an_error_without_them() -> None:
     limit = Limit(pattern="*", name="RAM", value=1)
-    with pytest.raises(UsageError, match="the limit of RAM needs simulated caches"):
+    with pytest.raises(UsageError, match=r"the limit of RAM for '\*' needs simulated caches"):
         difference(measured(), measured(), limits=(limit,))

@@ -91,6 +91,18 @@ def test_what_a_commit_has_built_is_there_when_its_calls_are_recorded(repository
     assert not list(Path("/tmp").glob("cg-bench.*/built.*"))
 
 
+def test_a_set_up_that_works_once_is_done_anew_to_record_calls(repository: Repository) -> None:
+    suite = repository.path / "bench" / "cg-bench.toml"
+    suite.write_text(SUITE.replace("cp source.sh built.sh", "mkdir once && cp source.sh built.sh"))
+    repository.git("add", ".")
+    repository.commit("builds once")
+    (repository.path / "bench" / "source.sh").write_text("for i in 1 2 3 4 5 6 7 8 9; do echo one; done\n")
+    code, out, err = ab(repository, "main", "--format", "json")
+    assert code == 1, err
+    assert json.loads(out)["benchmarks"][0]["calls"]
+    assert "failed when its calls were recorded" not in out + err
+
+
 def test_two_commits_and_one_command_compare_without_any_noise(repository: Repository) -> None:
     repository.commit("nothing changed")
     code, out, err = ab(

@@ -389,7 +389,7 @@ class Lane(Worker):
         if current != self._current:
             self._current, self._since, self._said_after = current, time.monotonic(), _FIRST_WORD_S
         seconds = time.monotonic() - self._since
-        item = self._items.get((current[1], current[2])) if current else None
+        item = self._waiting.get((current[1], current[2])) if current else None
         if item is None or seconds < self._said_after:
             return
         advice = "; give it less work, as Valgrind makes it about a hundred times slower"

@@ -64,7 +64,7 @@ def openmetrics(runs: Iterable[Snapshot]) -> Iterator[str]:
             if point.counts is None or point.score is None:
                 continue
             found[_SCORE].setdefault((*name, ("model", point.score.model)), {})[at] = point.score.value
-            for event, count in point.counts.as_dict().items():
+            for event, count in point.counts.counted().items():
                 found[_EVENTS].setdefault((*name, ("event", event)), {})[at] = count
     for family, series in found.items():
         yield f"# TYPE {family} gauge\n# HELP {family} {_HELP[family]}\n"
@@ -109,7 +109,7 @@ def otava(runs: Iterable[Snapshot], warn: Callable[[str], None]) -> Iterator[str
 def _numbers(run: Snapshot) -> dict[str, dict[str, int]]:
     """Return the score and the counts of each benchmark that went well."""
     return {
-        point.id: {"score": point.score.value, **point.counts.as_dict()}
+        point.id: {"score": point.score.value, **point.counts.counted()}
         for point in run.points
         if point.counts is not None and point.score is not None
     }

@@ -106,8 +106,8 @@ def summary(result: Result, growth: Iterable[Growth] = ()) -> str:
 
 
 def _measured(benchmark: Benchmark) -> Measured:
-    def hits(counts: Counts) -> Hits:
-        return Hits(L1=counts.l1_hits, LL=counts.ll_hits, RAM=counts.ram_hits)
+    def hits(counts: Counts) -> Hits | None:
+        return Hits(L1=counts.l1_hits, LL=counts.ll_hits, RAM=counts.ram_hits) if counts.with_caches else None
 
     def layouts(found: Spans) -> Layouts:
         score = PointsRange(min=found.score[0], max=found.score[1])

@@ -73,7 +73,7 @@ def _row(row: Row, anchor: str, first: int, keys: Sequence[str]) -> dict[str, ob
         **{name: packed([amount(reading, name) for reading in readings]) for name in QUANTITIES},
         "key": packed([keys.index(reading.key) for reading in readings]),
         "weights": None if model.l1 is None else [model.l1, model.ll, model.ram],
-        "caches": any(reading.counts.with_caches for reading in readings),
+        "caches": all(reading.counts.with_caches for reading in readings),
         "marks": [[found.index - first, *_mark(found)] for found in row.findings if found.index in measured],
     }
 

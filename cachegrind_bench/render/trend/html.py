@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from cachegrind_bench.history.values import ACTIVE, WORSE, Against, Kind, Row, Trend, is_active
+from cachegrind_bench.model.metrics import IR_MODEL
 from cachegrind_bench.model.text import grouped, plain, shortened
 from cachegrind_bench.render.page import render
 from cachegrind_bench.render.trend import data, words
@@ -124,8 +125,16 @@ def _section(row: Row, anchor: str, view: Trend, *, young: bool) -> dict[str, ob
         ],
         "spark": spark(places, view.first, len(view.commits)),
         "curves": curves(row),
+        "height": _height(row),
         "figures": _figures(row, view),
     }
+
+
+def _height(row: Row) -> int:
+    """Return the height of the drawing in pixels, with the panels below it that it has."""
+    if row.model != IR_MODEL.name:
+        return 370
+    return 322 if all(reading.counts.with_caches for reading in row.readings) else 226
 
 
 def _states(row: Row) -> list[str]:

@@ -1,11 +1,11 @@
 (async () => {
   "use strict";
   const byId = (id) => document.getElementById(id);
-  for (const hidden of document.querySelectorAll(".scripted")) hidden.hidden = false;
   const packed = atob(byId("data").textContent), bytes = new Uint8Array(packed.length);
   for (let at = 0; at < bytes.length; at += 1) bytes[at] = packed.charCodeAt(at);
   const data = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
   const count = data.shas.length;
+  for (const hidden of document.querySelectorAll(".scripted")) hidden.hidden = false;
 
   // Numbers are differences from the one before: see data.py.
   function unpack(text) {
