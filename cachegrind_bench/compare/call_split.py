@@ -37,7 +37,7 @@ _MOST_SHARES = 100
 
 
 class Label(msgspec.Struct, frozen=True):
-    """Which function it is."""
+    """A function: its name, and where it is."""
 
     name: Annotated[Symbol, doc("name, demangled")] = msgspec.field(name="function")
     file: Annotated[str, doc("its source file; empty if unknown")]
@@ -46,7 +46,7 @@ class Label(msgspec.Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[str, str, str, int]:
-        """What functions are sorted by that are equal otherwise."""
+        """The order of functions that are equal otherwise."""
         return self.object, self.file, self.name, self.line
 
     @property

@@ -1,4 +1,4 @@
-"""What built base and candidate otherwise: another compiler, other options, other files. It comes first, before any function."""
+"""Says that base and candidate were built otherwise: another compiler, other options, other files. It comes before any function."""
 
 from __future__ import annotations
 

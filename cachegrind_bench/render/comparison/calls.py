@@ -1,4 +1,4 @@
-"""What is called more often and by whom, or costs more in each call."""
+"""Says what is called more often and by whom, or costs more in each call."""
 
 from __future__ import annotations
 

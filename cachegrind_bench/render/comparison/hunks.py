@@ -1,4 +1,4 @@
-"""Which hunks of the change are in the functions that explain the difference."""
+"""Names the hunks of the change that are in the functions that explain the difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions are called, and where they are."""
+"""Names of functions, and where they are."""
 
 from __future__ import annotations
 

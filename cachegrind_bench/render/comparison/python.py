@@ -1,4 +1,4 @@
-"""Which of Python's functions did it."""
+"""Names the Python functions that explain the difference."""
 
 from __future__ import annotations
 
