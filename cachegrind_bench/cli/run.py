@@ -180,10 +180,8 @@ def _run_command(options: dict[str, Any]) -> tuple[Result, int]:
     program = request.command[0]
     is_missing = os.sep in program and not os.path.lexists(request.cwd / program)
     plan = prepared_plan(request) if is_missing else plan_of(request)
-    gates, by_region = (
-        _gates(request),
-        plan.collect.scope is Scope.REGIONS,
-    )  # whose ids are known when they have been entered
+    gates = _gates(request)
+    by_region = plan.collect.scope is Scope.REGIONS  # whose ids are known when they have been entered
     if gates.needs_calls(plan.benchmark_id) or (by_region and gates.counts_allocations):
         plan = replace(plan, call_tree=True)
     whole, regions = plan.benchmark_id, f"{plan.benchmark_id}::"

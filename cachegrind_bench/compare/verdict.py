@@ -191,7 +191,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def with_caches(self) -> bool:
-        """Whether caches were simulated on both sides; else Ir alone is compared."""
+        """Whether both sides simulated caches. If not, Ir alone is compared."""
         return self.base.env.with_caches and self.candidate.env.with_caches
 
     @property

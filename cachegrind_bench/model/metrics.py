@@ -69,7 +69,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def with_caches(self) -> bool:
-        """Whether caches were simulated: not where nothing missed one, and no data was read or written."""
+        """Whether caches were simulated. If not, all counts but Ir are 0."""
         return any(self.as_tuple()[1:])
 
     # The three derived hits are those of cg_annotate's authors' and Itamar Turner-Trauring's articles: an access that

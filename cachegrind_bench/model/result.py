@@ -80,7 +80,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def with_caches(self) -> bool:
-        """Whether caches were simulated; where not, Ir is counted alone, and the other eight counts are 0."""
+        """Whether caches were simulated. If not, all counts but Ir are 0."""
         return self.fields.get("geometry") != NO_CACHES
 
 

@@ -45,6 +45,11 @@ def block(report: Trend, anchors: Sequence[str]) -> str:
     return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode()
 
 
+def with_caches(row: Row) -> bool:
+    """Return whether hits are known of all readings, and have panels."""
+    return all(reading.counts.with_caches for reading in row.readings)
+
+
 def amount(reading: Reading, name: str) -> int:
     """Return the number of a panel, which is one of `QUANTITIES`."""
     counts = reading.counts
@@ -73,7 +78,7 @@ def _row(row: Row, anchor: str, first: int, keys: Sequence[str]) -> dict[str, ob
         **{name: packed([amount(reading, name) for reading in readings]) for name in QUANTITIES},
         "key": packed([keys.index(reading.key) for reading in readings]),
         "weights": None if model.l1 is None else [model.l1, model.ll, model.ram],
-        "caches": all(reading.counts.with_caches for reading in readings),
+        "caches": with_caches(row),
         "marks": [[found.index - first, *_mark(found)] for found in row.findings if found.index in measured],
     }
 

@@ -134,7 +134,7 @@ def _height(row: Row) -> int:
     """Return the height of the drawing in pixels, with the panels below it that it has."""
     if row.model != IR_MODEL.name:
         return 370
-    return 322 if all(reading.counts.with_caches for reading in row.readings) else 226
+    return 322 if data.with_caches(row) else 226
 
 
 def _states(row: Row) -> list[str]:

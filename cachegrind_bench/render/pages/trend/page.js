@@ -135,7 +135,7 @@
       [free, last] = [fits ? start : free, at];
     }
   }
-  // Up to four days, as far as there is room for them; of the second on one day, the commit.
+  // At most four labels, if there is room. A label is the day, or the commit if the label before has that day.
   function dates(svg, y) {
     const room = 7000 / svg.getBoundingClientRect().width;
     let free = 0, last = "";
